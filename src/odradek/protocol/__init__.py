@@ -1,0 +1,1 @@
+"""The wire, without IO: message declarations, their compiled codecs, headers and framing."""

@@ -1,0 +1,1 @@
+"""Message declarations: one module per API, named as the API; all versions in one class."""
