@@ -1,0 +1,1 @@
+"""Configuration: one line per key; parsing, checks, precedence and descriptions derived from it."""

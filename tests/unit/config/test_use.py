@@ -1,0 +1,60 @@
+"""What the configuration page says about a key's use is true: the code reads the effective keys only.
+
+A key counts as read where its attribute is read (`config.log_segment_bytes`), or where a topic key
+is that inherits it. So a capability that begins to use a key must also say so in its declaration.
+"""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import odradek
+from odradek.config.broker import BrokerConfig
+from odradek.config.topic import TopicConfig
+
+SOURCE = Path(odradek.__file__).parent
+#: Packages that read a broker's configuration.
+READERS = ("broker", "controller", "coordination", "replication", "server", "storage", "testing")
+
+
+def attributes_read() -> set[str]:
+    files = [path for name in READERS for path in (SOURCE / name).rglob("*.py")]
+    text = "\n".join(path.read_text(encoding="utf-8") for path in files)
+    return set(re.findall(r"\.([a-z_0-9]+)\b", text))
+
+
+def names_settled_by_the_configuration_itself() -> set[str]:
+    """Keys that the reading of listeners, node ids and folders turns into others."""
+    files = [SOURCE / "config" / name for name in ("broker.py", "listeners.py")]
+    text = "\n".join(path.read_text(encoding="utf-8") for path in files)
+    return set(re.findall(r"[a-z]+(?:_[a-z0-9]+)+", text)) | set(re.findall(r"config\.(\w+)", text))
+
+
+def test_effective_topic_keys_are_read_and_others_are_not() -> None:
+    read = attributes_read()
+    for declared in TopicConfig.KEYS.values():
+        effective = declared.use.status == "effective"
+        assert (declared.attribute in read) == effective, declared
+
+
+def test_effective_broker_keys_are_read_and_others_are_not() -> None:
+    read = attributes_read()
+    settled = names_settled_by_the_configuration_itself()
+    inherited = {
+        synonym.name
+        for topic_key in TopicConfig.KEYS.values()
+        if topic_key.attribute in read
+        for synonym in topic_key.synonyms
+    }
+    wrong = [
+        f"{declared.name} is declared {declared.use.status}"
+        for declared in BrokerConfig.KEYS.values()
+        if (
+            declared.attribute in read
+            or declared.attribute in settled
+            or declared.name in inherited
+        )
+        != (declared.use.status == "effective")
+    ]
+    assert wrong == []
