@@ -1,0 +1,1 @@
+"""Partitions as leader and follower, and requests that wait for them."""

@@ -1,0 +1,164 @@
+"""The partitions of this broker, found by topic name or id, kept in step with the metadata image.
+
+Appending raises the high watermark at once when this broker is the only in-sync replica; otherwise the
+followers' fetches do. Either way the requests parked on the partition are told. Owned by the loop's
+thread.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Iterator, Mapping
+from typing import Final
+from uuid import UUID
+
+from odradek.config.topic import TopicConfig
+from odradek.errors import ApiError, Err
+from odradek.metadata.delta import Delta
+from odradek.metadata.image import MetadataImage, ResourceType, TopicImage
+from odradek.replication.partition import Partition
+from odradek.storage.log_manager import LogManager
+from odradek.storage.log_values import AppendResult
+from odradek.types import TopicPartition
+
+log = logging.getLogger(__name__)
+
+TopicConfigOf = Callable[[Mapping[str, str]], TopicConfig]
+_NO_PARTITIONS: Final[dict[int, Partition]] = {}
+ACKS_ALL: Final = -1
+
+
+class ReplicaManager:
+    """All partitions that have a replica here."""
+
+    def __init__(self, node_id: int, logs: LogManager, topic_config: TopicConfigOf) -> None:
+        self._node_id = node_id
+        self._logs = logs
+        self._topic_config = topic_config
+        self._by_name: dict[str, dict[int, Partition]] = {}
+        # By the 16 bytes of the topic's id, as they stand in requests.
+        self._by_id: dict[bytes, dict[int, Partition]] = {}
+        # Replicas that should be here and have no log: their log dir is offline.
+        self._without_log: set[TopicPartition] = set()
+
+    # -- finding -------------------------------------------------------------------------------
+
+    def find(self, topic: str, index: int) -> Partition:
+        """The partition of that name, or ApiError(UNKNOWN_TOPIC_OR_PARTITION)."""
+        partition = self._by_name.get(topic, _NO_PARTITIONS).get(index)
+        if partition is None:
+            if TopicPartition(topic, index) in self._without_log:
+                raise ApiError(Err.KAFKA_STORAGE_ERROR)
+            raise ApiError(Err.UNKNOWN_TOPIC_OR_PARTITION)
+        return partition
+
+    def find_by_id(self, topic_id: bytes, index: int) -> Partition:
+        """The partition of the topic with that id, or ApiError(UNKNOWN_TOPIC_ID)."""
+        partitions = self._by_id.get(topic_id)
+        if partitions is None:
+            raise ApiError(Err.UNKNOWN_TOPIC_ID)
+        partition = partitions.get(index)
+        if partition is None:
+            raise ApiError(Err.UNKNOWN_TOPIC_OR_PARTITION)
+        return partition
+
+    def partitions(self) -> Iterator[Partition]:
+        """Every partition, for metrics and housekeeping."""
+        for partitions in self._by_name.values():
+            yield from partitions.values()
+
+    def count(self) -> int:
+        """How many partitions have a replica here."""
+        return sum(len(partitions) for partitions in self._by_name.values())
+
+    # -- appending -----------------------------------------------------------------------------
+
+    def append(
+        self, partition: Partition, data: memoryview, acks: int, now_ms: int
+    ) -> AppendResult:
+        """Append a client's batch as the leader; ApiError says why not."""
+        partition.check_leader()
+        log_ = partition.log
+        if acks == ACKS_ALL and len(partition.isr) < log_.config.min_insync_replicas:
+            raise ApiError(
+                Err.NOT_ENOUGH_REPLICAS,
+                f"{partition.topic_partition} has {len(partition.isr)} in-sync replicas, "
+                f"min.insync.replicas is {log_.config.min_insync_replicas}",
+            )
+        result = log_.append(data, leader_epoch=partition.leader_epoch, now_ms=now_ms)
+        if partition.maybe_advance_high_watermark() and partition.waiting:
+            self._tell(partition, result.size_bytes)
+        return result
+
+    def _tell(self, partition: Partition, appended_bytes: int) -> None:
+        for waiter in tuple(partition.waiting):
+            waiter.on_append(partition, appended_bytes)
+            waiter.on_high_watermark(partition)
+
+    # -- following the metadata ----------------------------------------------------------------
+
+    def load(self, image: MetadataImage) -> None:
+        """Take over the partitions whose logs were opened at start."""
+        for topic in image.topics.values():
+            self._update_topic(topic, is_new=False)
+
+    def apply(self, image: MetadataImage, delta: Delta) -> None:
+        """Follow a step of the metadata."""
+        for topic in delta.removed:
+            self._remove_topic(topic)
+        for topic in delta.created:
+            self._update_topic(topic)
+        for name in delta.changed_partitions:
+            self._update_topic(image.topics[name])
+        for resource in delta.changed_configs:
+            if resource.type is ResourceType.TOPIC and resource.name in image.topics:
+                self._configure(image.topics[resource.name])
+
+    def reconfigure(self, image: MetadataImage) -> None:
+        """Give every log its settings again: the broker's defaults have changed."""
+        for topic in image.topics.values():
+            self._configure(topic)
+
+    def _configure(self, topic: TopicImage) -> None:
+        config = self._topic_config(topic.overrides)
+        for partition in self._by_name.get(topic.name, _NO_PARTITIONS).values():
+            partition.log.update_config(config)
+
+    def _update_topic(self, topic: TopicImage, *, is_new: bool = True) -> None:
+        partitions = self._by_name.setdefault(topic.name, {})
+        self._by_id[topic.id.bytes] = partitions
+        config: TopicConfig | None = None
+        for index, image in enumerate(topic.partitions):
+            if self._node_id not in image.replicas:
+                continue
+            partition = partitions.get(index)
+            if partition is None:
+                if config is None:
+                    config = self._topic_config(topic.overrides)
+                partition = self._open(topic.name, topic.id, index, config, is_new)
+                if partition is None:
+                    continue
+                partitions[index] = partition
+            partition.become(image)
+
+    def _open(
+        self, topic: str, topic_id: UUID, index: int, config: TopicConfig, is_new: bool
+    ) -> Partition | None:
+        try:
+            log_ = self._logs.get(topic, index) or self._logs.create(
+                topic, index, topic_id, config, is_new=is_new
+            )
+        except ApiError as error:
+            log.error("%s-%d has no log: %s", topic, index, error)
+            self._without_log.add(TopicPartition(topic, index))
+            return None
+        return Partition(TopicPartition(topic, index), topic_id, self._node_id, log_)
+
+    def _remove_topic(self, topic: TopicImage) -> None:
+        self._by_id.pop(topic.id.bytes, None)
+        self._without_log = {tp for tp in self._without_log if tp.topic != topic.name}
+        for index, partition in self._by_name.pop(topic.name, {}).items():
+            partition.leader_id = -1
+            for waiter in tuple(partition.waiting):
+                waiter.on_gone(partition)
+            self._logs.delete(topic.name, index)

@@ -1,0 +1,1 @@
+"""The real clock, disk, event loop and threads."""

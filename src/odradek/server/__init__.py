@@ -1,0 +1,1 @@
+"""Listeners, connections, and the handlers of the Kafka protocol."""

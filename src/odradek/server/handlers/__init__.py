@@ -1,0 +1,1 @@
+"""One module per API; `server.registry.load_handlers` imports them all."""

@@ -1,0 +1,214 @@
+"""Produce: append each partition's batch, answer when `acks` is satisfied.
+
+acks 0 gets no bytes back; an error then closes the connection, which is all such a client can notice.
+acks 1 is answered once the leader's log has the records, acks -1 once all in-sync replicas have them.
+Record batches go from the receive buffer to the file without being copied or opened.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+from uuid import UUID
+
+from odradek.errors import ApiError, Err, RecordError
+from odradek.protocol.api_keys import ApiKey
+from odradek.protocol.codec import decode, encode
+from odradek.protocol.hot.produce import TOPIC_IDS_FROM, PartitionDone, encode_success
+from odradek.protocol.messages.produce import (
+    BatchIndexAndErrorMessage,
+    LeaderIdAndEpoch,
+    PartitionProduceResponse,
+    ProduceRequest,
+    ProduceResponse,
+    TopicProduceData,
+    TopicProduceResponse,
+)
+from odradek.replication.partition import Partition
+from odradek.replication.purgatory import DelayedProduce
+from odradek.server.context import Context
+from odradek.server.registry import handles_raw
+from odradek.server.replies import frame_reply
+from odradek.server.session import Session
+
+ACKS: Final = (0, 1, -1)
+VERSIONS: Final = range(3, 14)
+
+
+# Advertised from 0: librdkafka decides by that whether it may compress (KAFKA-18659).
+@handles_raw(ApiKey.PRODUCE, versions=VERSIONS, advertised_from=0)
+def produce(session: Session, context: Context, frame: memoryview, body_offset: int) -> None:
+    """Append, then answer now, later (acks -1 with followers), or never (acks 0)."""
+    request = decode(ProduceRequest, frame, context.api_version, body_offset)
+    work = _Produce(session, context, request)
+    work.append_all()
+    if request.acks == 0:
+        if work.failed:
+            reason = work.errors[0][2].message
+            session.close(f"acks=0 produce of client {context.client_id!r} failed: {reason}")
+    elif work.required and request.acks == -1:
+        session.park()
+        waiting = DelayedProduce(
+            work.required,
+            request.timeout_ms,
+            context.services.timers,
+            context.services.call_soon,
+            work.finish_waiting,
+        )
+        session.on_abandon = waiting.cancel
+    else:
+        session.reply_bytes(work.reply())
+
+
+class _Produce:
+    """One request on its way."""
+
+    __slots__ = ("context", "done", "errors", "request", "required", "session")
+
+    def __init__(self, session: Session, context: Context, request: ProduceRequest) -> None:
+        self.session = session
+        self.context = context
+        self.request = request
+        self.done: list[tuple[str | bytes, list[PartitionDone]]] = []
+        # (topic, index, error) of the partitions that refused.
+        self.errors: list[tuple[str | bytes, int, ApiError]] = []
+        # Partitions whose followers must still fetch, and up to where.
+        self.required: dict[Partition, int] = {}
+
+    @property
+    def failed(self) -> bool:
+        return bool(self.errors)
+
+    def append_all(self) -> None:
+        if self.request.acks not in ACKS:
+            error = ApiError(
+                Err.INVALID_REQUIRED_ACKS,
+                f"acks is {self.request.acks}; it must be 0, 1 or -1 (all)",
+            )
+            self.errors = [
+                (self._key(topic), data.index, error)
+                for topic in self.request.topic_data
+                for data in topic.partition_data
+            ]
+            return
+        now_ms = self.context.services.clock.now_ms()
+        for topic in self.request.topic_data:
+            self._append_topic(topic, now_ms)
+
+    def _key(self, topic: TopicProduceData) -> str | bytes:
+        """How the request names a topic: by the bytes of its id from v13 on."""
+        by_id = self.context.api_version >= TOPIC_IDS_FROM
+        return topic.topic_id.bytes if by_id else topic.name
+
+    def _append_topic(self, topic_data: TopicProduceData, now_ms: int) -> None:
+        topic = self._key(topic_data)
+        acks = self.request.acks
+        replicas = self.context.services.replicas
+        probe = self.context.services.probe
+        done: list[PartitionDone] = []
+        for data in topic_data.partition_data:
+            index, records = data.index, data.records
+            try:
+                if isinstance(topic, str):
+                    partition = replicas.find(topic, index)
+                else:
+                    partition = replicas.find_by_id(topic, index)
+                if not isinstance(records, memoryview):
+                    raise ApiError(
+                        Err.INVALID_RECORD, "send at least one record batch per partition"
+                    )
+                result = replicas.append(partition, records, acks, now_ms)
+            except ApiError as error:
+                self.errors.append((topic, index, error))
+                probe.produce_failed(error.err)
+                continue
+            if not result.duplicate:
+                probe.appended(
+                    partition.topic_partition.topic, result.record_count, result.size_bytes
+                )
+            done.append(
+                (index, result.first_offset, result.log_append_time_ms, result.log_start_offset)
+            )
+            if partition.high_watermark <= result.last_offset:
+                self.required[partition] = result.last_offset + 1
+        self.done.append((topic, done))
+
+    def finish_waiting(self) -> None:
+        """All in-sync replicas have it, or the time is up."""
+        late = {p for p, end in self.required.items() if p.high_watermark < end}
+        if late:
+            error = ApiError(Err.REQUEST_TIMED_OUT, "the in-sync replicas did not fetch in time")
+            for topic, done in self.done:
+                for entry in tuple(done):
+                    if any(_is(p, topic, entry[0]) for p in late):
+                        done.remove(entry)
+                        self.errors.append((topic, entry[0], error))
+        self.session.resume((self.reply(),))
+
+    def reply(self) -> bytes:
+        context = self.context
+        version = context.api_version
+        if self.errors:
+            body = encode(self._response_with_errors(), version)
+        else:
+            body = encode_success(version, self.done)
+        return frame_reply(ApiKey.PRODUCE, version, context.correlation_id, body)
+
+    def _response_with_errors(self) -> ProduceResponse:
+        done = {
+            (topic, entry[0]): PartitionProduceResponse(
+                index=entry[0],
+                error_code=Err.NONE,
+                base_offset=entry[1],
+                log_append_time_ms=entry[2],
+                log_start_offset=entry[3],
+            )
+            for topic, entries in self.done
+            for entry in entries
+        }
+        for topic, index, error in self.errors:
+            done[topic, index] = self._refusal(topic, index, error)
+        responses = []
+        for topic_data in self.request.topic_data:
+            topic = self._key(topic_data)
+            answers = [done[topic, data.index] for data in topic_data.partition_data]
+            if isinstance(topic, str):
+                responses.append(TopicProduceResponse(name=topic, partition_responses=answers))
+            else:
+                responses.append(
+                    TopicProduceResponse(topic_id=UUID(bytes=topic), partition_responses=answers)
+                )
+        return ProduceResponse(responses=responses)
+
+    def _refusal(self, topic: str | bytes, index: int, error: ApiError) -> PartitionProduceResponse:
+        return PartitionProduceResponse(
+            index=index,
+            error_code=error.err,
+            base_offset=-1,
+            log_append_time_ms=-1,
+            log_start_offset=-1,
+            record_errors=[_record_error(e) for e in error.record_errors],
+            error_message=error.message,
+            current_leader=self._current_leader(topic, index, error),
+        )
+
+    def _current_leader(self, topic: str | bytes, index: int, error: ApiError) -> LeaderIdAndEpoch:
+        """Who leads instead (KIP-951), so that the client need not ask again."""
+        if error.err is not Err.NOT_LEADER_OR_FOLLOWER or not isinstance(topic, str):
+            return LeaderIdAndEpoch()
+        image = self.context.image.topics.get(topic)
+        if image is None or index >= len(image.partitions):
+            return LeaderIdAndEpoch()
+        partition = image.partitions[index]
+        return LeaderIdAndEpoch(leader_id=partition.leader, leader_epoch=partition.leader_epoch)
+
+
+def _is(partition: Partition, topic: str | bytes, index: int) -> bool:
+    if partition.topic_partition.partition != index:
+        return False
+    return topic in (partition.topic_partition.topic, partition.topic_id.bytes)
+
+
+def _record_error(error: RecordError) -> BatchIndexAndErrorMessage:
+    return BatchIndexAndErrorMessage(
+        batch_index=error.batch_index, batch_index_error_message=error.message
+    )

@@ -1,0 +1,380 @@
+"""One connection: bytes in, frames to the dispatcher, replies out in order.
+
+A raw non-blocking socket driven by loop callbacks (`add_reader`, `add_writer`): no streams and no task
+per connection. Invariants:
+
+- Requests of a connection are handled one at a time and answered in order, as Kafka does. A request
+  that must wait *parks* the session: what the client sends meanwhile stays in the receive buffer, then
+  in the kernel's, which is the back-pressure. Replies that the client does not read do the same.
+- A frame's bytes are a view into the receive buffer. They are valid until the request is answered; the
+  buffer is not moved or reused before that.
+- A frame's announced size is checked before anything is allocated for it.
+
+                  recv_into            frames            replies             sendmsg / sendfile
+    socket ──────────────► buffer ─────────────► handler ────────► out queue ─────────────► socket
+
+All replies of one turn leave in one `sendmsg`; records leave by `sendfile` straight from the page
+cache. Everything here runs on the loop's thread.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+import socket
+import struct
+from collections import deque
+from collections.abc import Callable, Sequence
+from typing import Final, Protocol
+
+log = logging.getLogger(__name__)
+
+# Small, because a thousand idle connections should cost a few megabytes.
+BUFFER_BYTES_INITIAL: Final = 4 * 1024
+# What a busy connection's buffer grows to by itself: eight 16 KB batches in one read. Larger frames get
+# a buffer of their own size, given back when the connection calms down.
+BUFFER_BYTES_BUSY: Final = 128 * 1024
+# Buffers above this are given back by `relax` when a sweep finds the connection calm.
+BUFFER_BYTES_KEPT: Final = 256 * 1024
+# The kernel takes at most IOV_MAX (1024) pieces in one sendmsg.
+IOV_MAX: Final = 1024
+
+# Replies queued before they are pushed out: bounds what one turn of one connection may pile up.
+OUT_CHUNKS_MAX: Final = 64
+
+_SIZE = struct.Struct(">i")
+
+
+class FileChunk:
+    """A piece of a file that leaves by `sendfile`; holding `file` keeps its descriptor open."""
+
+    __slots__ = ("fd", "file", "position", "size")
+
+    def __init__(self, file: FileLike, position: int, size: int) -> None:
+        self.file = file
+        self.fd = file.fileno()
+        self.position = position
+        self.size = size
+
+
+class FileLike(Protocol):
+    """Something with a file descriptor."""
+
+    def fileno(self) -> int:
+        """The descriptor."""
+        ...
+
+
+Chunk = bytes | bytearray | memoryview | FileChunk
+
+
+class Session:
+    """The state of one connection."""
+
+    __slots__ = (
+        "_active",
+        "_buffer",
+        "_end",
+        "_handle",
+        "_loop",
+        "_on_close",
+        "_out",
+        "_parked",
+        "_processing",
+        "_reading",
+        "_request_bytes_max",
+        "_start",
+        "_view",
+        "_writing",
+        "address",
+        "client_software",
+        "closed",
+        "idle_sweeps",
+        "listener",
+        "on_abandon",
+        "sock",
+    )
+
+    def __init__(
+        self,
+        sock: socket.socket,
+        *,
+        loop: asyncio.AbstractEventLoop,
+        listener: str,
+        address: str,
+        request_bytes_max: int,
+        handle: Callable[[Session, memoryview], None],
+        on_close: Callable[[Session], None],
+    ) -> None:
+        self.sock = sock
+        self.listener = listener
+        self.address = address
+        self.closed = False
+        self.client_software = ""
+        self.idle_sweeps = 0
+        # Called when the connection dies while a request is parked, so that nobody keeps waiting.
+        self.on_abandon: Callable[[], None] | None = None
+        self._loop = loop
+        self._handle = handle
+        self._on_close = on_close
+        self._request_bytes_max = request_bytes_max
+        self._buffer = bytearray(BUFFER_BYTES_INITIAL)
+        self._view = memoryview(self._buffer)
+        self._start = 0
+        self._end = 0
+        self._out: deque[Chunk] = deque()
+        self._parked = False
+        self._processing = False
+        self._active = True
+        self._writing = False
+        self._reading = True
+        loop.add_reader(sock.fileno(), self._on_readable)
+
+    # -- in ------------------------------------------------------------------------------------
+
+    def _on_readable(self) -> None:
+        end = self._end
+        if end == len(self._buffer):
+            if self._parked or self._out:  # full: the rest waits in the kernel
+                self._stop_reading()
+                return
+            self._grow(min(2 * end, BUFFER_BYTES_BUSY))
+            end = self._end
+        try:
+            received = self.sock.recv_into(self._view[end:])
+        except (BlockingIOError, InterruptedError):
+            return
+        except OSError as error:
+            self.close(f"read failed: {error}")
+            return
+        if received == 0:
+            self.close("")
+            return
+        self._active = True
+        self._end = end = end + received
+        if self._parked or self._out:
+            return
+        filled = end == len(self._buffer)
+        self._process()
+        if filled and end < BUFFER_BYTES_BUSY and not self._parked:
+            self._grow(2 * end)  # more came than fitted: read more at once the next time
+
+    def _process(self) -> None:
+        """Handle every complete frame until one parks, then send what was answered."""
+        assert not self._processing
+        self._processing = True
+        unpack_size = _SIZE.unpack_from
+        handle = self._handle
+        out = self._out
+        while not self._parked and not self.closed:
+            start = self._start
+            available = self._end - start
+            if available < 4:
+                break
+            (size,) = unpack_size(self._buffer, start)
+            if size <= 0 or size > self._request_bytes_max:
+                self.close(
+                    f"a frame of {size} bytes; socket.request.max.bytes is {self._request_bytes_max}",
+                    warn=True,
+                )
+                break
+            if available < size + 4:
+                self._make_room(size + 4)
+                break
+            stop = start + size + 4
+            self._start = stop
+            handle(self, self._view[start + 4 : stop])
+            if len(out) >= OUT_CHUNKS_MAX:
+                self._flush()
+                if out:
+                    break
+        self._processing = False
+        if self.closed:
+            return
+        if not self._parked and self._start == self._end:
+            self._start = self._end = 0
+        if self._out:
+            self._flush()
+
+    def _make_room(self, needed: int) -> None:
+        """Make the buffer hold a frame of `needed` bytes that begins at `_start`."""
+        if self._start + needed <= len(self._buffer):
+            return
+        self._grow(needed)
+
+    def _grow(self, size: int) -> None:
+        """Move what is unread to the front, of a larger buffer where it must be."""
+        unread = self._end - self._start
+        if size <= len(self._buffer):
+            if self._start:
+                self._buffer[:unread] = self._buffer[self._start : self._end]
+        else:
+            grown = bytearray(size)
+            grown[:unread] = self._view[self._start : self._end]
+            self._buffer = grown
+            self._view = memoryview(grown)
+        self._start, self._end = 0, unread
+
+    # -- out -----------------------------------------------------------------------------------
+
+    def reply(self, chunks: Sequence[Chunk]) -> None:
+        """Queue a whole reply; it leaves at the end of this turn."""
+        self._out.extend(chunks)
+
+    def reply_bytes(self, data: bytes) -> None:
+        """Queue a whole reply of one piece."""
+        self._out.append(data)
+
+    def park(self) -> None:
+        """Stop handling requests until `resume`: the request in hand must wait."""
+        assert not self._parked
+        self._parked = True
+
+    def resume(self, chunks: Sequence[Chunk] = ()) -> None:
+        """Answer the parked request and go on with the next; does nothing once closed."""
+        if self.closed:
+            return
+        assert self._parked
+        self._parked = False
+        self.on_abandon = None
+        self._out.extend(chunks)
+        if not self._processing:
+            self._continue()
+
+    def retry(self, handle: Callable[[], None]) -> None:
+        """Handle the parked request now, as if it had just come."""
+        if self.closed:
+            return
+        assert self._parked
+        assert not self._processing
+        self._parked = False
+        self._processing = True
+        handle()
+        self._processing = False
+        if self._may_go_on():
+            self._continue()
+
+    def _may_go_on(self) -> bool:
+        return not self.closed and not self._parked
+
+    def _continue(self) -> None:
+        if self._out:
+            self._flush()
+            if self._out or self.closed:
+                return
+        self._process()
+        if not self._reading and not self.closed and not self._parked and not self._out:
+            self._reading = True
+            self._loop.add_reader(self.sock.fileno(), self._on_readable)
+
+    def _flush(self) -> None:
+        """Send as much as the socket takes; the rest leaves when it is writable again."""
+        out = self._out
+        try:
+            while out:
+                first = out[0]
+                if type(first) is FileChunk:
+                    sent = os.sendfile(self.sock.fileno(), first.fd, first.position, first.size)
+                    if sent == 0:
+                        self.close(
+                            "the file ended before the records that were promised", warn=True
+                        )
+                        return
+                    first.position += sent
+                    first.size -= sent
+                    if first.size == 0:
+                        out.popleft()
+                else:
+                    self._send_bytes()
+        except (BlockingIOError, InterruptedError):
+            if not self._writing:
+                self._writing = True
+                self._loop.add_writer(self.sock.fileno(), self._on_writable)
+            return
+        except OSError as error:
+            self.close(f"write failed: {error}")
+            return
+        if self._writing:
+            self._writing = False
+            self._loop.remove_writer(self.sock.fileno())
+
+    def _send_bytes(self) -> None:
+        """Send the run of byte chunks at the head of the queue in one call."""
+        out = self._out
+        if len(out) == 1:
+            data = out[0]
+            assert not isinstance(data, FileChunk)
+            sent = self.sock.send(data)
+            if sent == len(data):
+                out.popleft()
+            else:
+                out[0] = memoryview(data)[sent:]
+            return
+        run: list[bytes | bytearray | memoryview] = []
+        flags = 0
+        for chunk in out:
+            if isinstance(chunk, FileChunk):
+                flags = socket.MSG_MORE
+                break
+            run.append(chunk)
+            if len(run) == IOV_MAX:
+                flags = socket.MSG_MORE
+                break
+        sent = self.sock.sendmsg(run, (), flags)
+        for chunk in run:
+            if sent >= len(chunk):
+                sent -= len(chunk)
+                out.popleft()
+            else:
+                if sent:
+                    out[0] = memoryview(chunk)[sent:]
+                break
+
+    def _on_writable(self) -> None:
+        self._active = True
+        self._flush()
+        if not self._out and self._may_go_on():
+            self._continue()
+
+    # -- life ----------------------------------------------------------------------------------
+
+    def _stop_reading(self) -> None:
+        if self._reading:
+            self._reading = False
+            self._loop.remove_reader(self.sock.fileno())
+
+    def is_parked(self) -> bool:
+        """Whether a request waits for something to happen."""
+        return self._parked
+
+    def was_active(self) -> bool:
+        """Whether anything came or went since the last call."""
+        active, self._active = self._active, False
+        return active
+
+    def relax(self) -> None:
+        """Give back a large receive buffer that holds nothing."""
+        if self._start == self._end and not self._parked:
+            if len(self._buffer) > BUFFER_BYTES_INITIAL:
+                self._buffer = bytearray(BUFFER_BYTES_INITIAL)
+                self._view = memoryview(self._buffer)
+            self._start = self._end = 0
+
+    def close(self, reason: str, *, warn: bool = False) -> None:
+        """Drop the connection and everything queued on it."""
+        if self.closed:
+            return
+        self.closed = True
+        level = logging.WARNING if warn else logging.DEBUG
+        log.log(level, "closed connection of %s: %s", self.address, reason or "by the client")
+        fd = self.sock.fileno()
+        self._loop.remove_reader(fd)
+        if self._writing:
+            self._loop.remove_writer(fd)
+        self.sock.close()
+        self._out.clear()
+        if self.on_abandon is not None:
+            self.on_abandon()
+            self.on_abandon = None
+        self._on_close(self)
