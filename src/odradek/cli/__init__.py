@@ -1,0 +1,1 @@
+"""The `odradek` command: starts nodes, and mounts the tools that talk to them."""
