@@ -104,7 +104,7 @@ class Broker:
         background = PoolBackground(loop, config.odradek_io_threads)
         self._undo.callback(background.close)
 
-        endpoints = self._bind(config, loop, timers)
+        endpoints = self._bind(config, loop, clock, timers)
         folders = [Path(folder) for folder in config.log_dirs]
         earlier = peek(disk, folders)
         folders[0].mkdir(parents=True, exist_ok=True)
@@ -140,7 +140,7 @@ class Broker:
             config=config,
             controller=controller,
             logs=logs,
-            replicas=ReplicaManager(config.node_id, logs, self._topic_config),
+            replicas=ReplicaManager(config.node_id, logs, self._topic_config, timers),
             fetch_sessions=FetchSessions(clock, config.max_incremental_fetch_session_cache_slots),
             producer_ids=ProducerIds(self._allocate_producer_ids),
             clock=clock,
@@ -160,6 +160,7 @@ class Broker:
         logs.open(known)
         self._undo.callback(lambda: logs.close(clean=self._clean))
         services.replicas.load(image)
+        self._undo.callback(services.replicas.close)
         controller.subscribe(self._on_metadata)
         self._cleaner = Cleaner(lambda: logs, background, cleaner_settings(config), clock.now_ms)
         self._clean_later()
@@ -171,10 +172,14 @@ class Broker:
         self.listener.start(dispatcher.handle)
 
     def _bind(
-        self, config: BrokerConfig, loop: asyncio.AbstractEventLoop, timers: Timers
+        self,
+        config: BrokerConfig,
+        loop: asyncio.AbstractEventLoop,
+        clock: Clock,
+        timers: Timers,
     ) -> dict[str, Endpoint]:
         """Open the listening sockets; what clients of each listener are told."""
-        self.listener = SocketListener(loop, timers, _connection_limits(config))
+        self.listener = SocketListener(loop, clock, timers, _connection_limits(config))
         self._undo.callback(self.listener.close)
         bound = bound_listeners(config)
         for listener in bound:

@@ -19,6 +19,7 @@ from odradek.tools import (
     configs,
     consume,
     delete_records,
+    dump_log,
     log_dirs,
     produce,
     topics,
@@ -67,6 +68,7 @@ def build_app() -> typer.Typer:
     app.add_typer(configs.app, name="configs")
     app.command("log-dirs", epilog=log_dirs.EPILOG)(log_dirs.log_dirs)
     app.command("delete-records", epilog=delete_records.EPILOG)(delete_records.delete_records)
+    app.command("dump-log", epilog=dump_log.EPILOG)(dump_log.dump_log_command)
     app.command("api-versions", epilog=api_versions.EPILOG)(api_versions.api_versions)
     return app
 

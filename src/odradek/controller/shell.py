@@ -299,7 +299,7 @@ class Controller:
             steps.append(_Step(call.future, image, delta, reply))
         return steps, ops
 
-    async def _commit(self, ops: list[Op], after: MetadataImage) -> ApiError | None:
+    async def _commit(self, ops: list[Op], after: MetadataImage) -> Exception | None:
         """Write one batch; the error when it did not happen."""
         try:
             await self._store.multi([layout.fence(self._epoch_node_version), *ops])
@@ -307,6 +307,8 @@ class Controller:
             return await self._settle(after, error)
         except StoreError as error:
             return _translated(error)
+        except Exception as error:  # noqa: BLE001 (a bug: the callers get it, none is left waiting)
+            return error
         return None
 
     async def _settle(self, after: MetadataImage, error: StoreError) -> ApiError | None:
@@ -319,7 +321,7 @@ class Controller:
             return None
         return _translated(error)
 
-    def _publish(self, step: _Step, error: ApiError | None) -> None:
+    def _publish(self, step: _Step, error: Exception | None) -> None:
         if error is None and step.delta is not None:
             self._image = step.after
             for subscriber in self._subscribers:

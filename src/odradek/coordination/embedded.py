@@ -198,7 +198,7 @@ class EmbeddedStore:
     def _run(self) -> None:
         try:
             tree = SqliteTree(self._file, self._clock.now_ms)
-        except StoreError as error:
+        except Exception as error:  # noqa: BLE001 (whoever opens the store gets it)
             self._to_loop(self._opened.set_exception, error)
             return
         self._to_loop(self._opened.set_result, tree.session_id)
@@ -273,5 +273,7 @@ class EmbeddedStore:
 def _answer(tree: SqliteTree, call: _Call) -> Any:
     try:
         return call.work(tree)
-    except (StoreError, AssertionError) as error:  # the caller's own error: the others go on
+    except sqlite3.Error:
+        raise  # the file's error: the whole batch fails
+    except Exception as error:  # noqa: BLE001 (the caller's own error: the others go on)
         return error

@@ -76,13 +76,19 @@ class SqliteTree:
         self._lock = _lock(file)
         try:
             self._db = _open(file)
-            self.session_id = self._next("session")
-            self._zxid = self._counter("zxid")
-            with self.transaction():
-                self.remove_ephemerals()
-        except BaseException:
+        except StoreUnusable:
             os.close(self._lock)
             raise
+        try:
+            self._zxid = self._counter("zxid")
+            with self.transaction():
+                self.session_id = self._next("session")
+                self.remove_ephemerals()
+        except sqlite3.Error as error:
+            self.close()
+            raise StoreUnusable(
+                str(file), f"the coordination store {file} cannot be written: {error}"
+            ) from error
 
     def close(self) -> None:
         """Let go of the file. SQLite folds its write-ahead log into the database here."""

@@ -9,11 +9,13 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Iterator, Mapping
+from itertools import islice
 from typing import Final
 from uuid import UUID
 
 from odradek.config.topic import TopicConfig
 from odradek.errors import ApiError, Err
+from odradek.interfaces import Timers
 from odradek.metadata.delta import Delta
 from odradek.metadata.image import MetadataImage, ResourceType, TopicImage
 from odradek.replication.partition import Partition
@@ -26,18 +28,27 @@ log = logging.getLogger(__name__)
 TopicConfigOf = Callable[[Mapping[str, str]], TopicConfig]
 _NO_PARTITIONS: Final[dict[int, Partition]] = {}
 ACKS_ALL: Final = -1
+# Logs made in one turn of the loop: making one takes four files, about a millisecond on a busy disk.
+LOGS_PER_TURN: Final = 16
 
 
 class ReplicaManager:
     """All partitions that have a replica here."""
 
-    def __init__(self, node_id: int, logs: LogManager, topic_config: TopicConfigOf) -> None:
+    def __init__(
+        self, node_id: int, logs: LogManager, topic_config: TopicConfigOf, timers: Timers
+    ) -> None:
         self._node_id = node_id
+        self._timers = timers
         self._logs = logs
         self._topic_config = topic_config
         self._by_name: dict[str, dict[int, Partition]] = {}
         # By the 16 bytes of the topic's id, as they stand in requests.
         self._by_id: dict[bytes, dict[int, Partition]] = {}
+        self._image = MetadataImage()
+        # Partitions whose logs are still to be made, a few per turn of the loop, as an ordered set;
+        # whoever asks for one gets it made at once.
+        self._to_make: dict[TopicPartition, None] = {}
         # Replicas that should be here and have no log: their log dir is offline.
         self._without_log: set[TopicPartition] = set()
 
@@ -46,11 +57,7 @@ class ReplicaManager:
     def find(self, topic: str, index: int) -> Partition:
         """The partition of that name, or ApiError(UNKNOWN_TOPIC_OR_PARTITION)."""
         partition = self._by_name.get(topic, _NO_PARTITIONS).get(index)
-        if partition is None:
-            if TopicPartition(topic, index) in self._without_log:
-                raise ApiError(Err.KAFKA_STORAGE_ERROR)
-            raise ApiError(Err.UNKNOWN_TOPIC_OR_PARTITION)
-        return partition
+        return partition if partition is not None else self._make_now(TopicPartition(topic, index))
 
     def find_by_id(self, topic_id: bytes, index: int) -> Partition:
         """The partition of the topic with that id, or ApiError(UNKNOWN_TOPIC_ID)."""
@@ -58,9 +65,23 @@ class ReplicaManager:
         if partitions is None:
             raise ApiError(Err.UNKNOWN_TOPIC_ID)
         partition = partitions.get(index)
-        if partition is None:
-            raise ApiError(Err.UNKNOWN_TOPIC_OR_PARTITION)
-        return partition
+        if partition is not None:
+            return partition
+        topic = self._image.topics_by_id.get(UUID(bytes=topic_id))
+        if topic is None:
+            raise ApiError(Err.UNKNOWN_TOPIC_ID)
+        return self._make_now(TopicPartition(topic.name, index))
+
+    def _make_now(self, tp: TopicPartition) -> Partition:
+        """A partition that is not there yet because its log is still to be made."""
+        if tp in self._to_make:
+            self._make(tp, is_new=True)
+        partition = self._by_name.get(tp.topic, _NO_PARTITIONS).get(tp.partition)
+        if partition is not None:
+            return partition
+        if tp in self._without_log:
+            raise ApiError(Err.KAFKA_STORAGE_ERROR)
+        raise ApiError(Err.UNKNOWN_TOPIC_OR_PARTITION)
 
     def partitions(self) -> Iterator[Partition]:
         """Every partition, for metrics and housekeeping."""
@@ -99,11 +120,16 @@ class ReplicaManager:
 
     def load(self, image: MetadataImage) -> None:
         """Take over the partitions whose logs were opened at start."""
+        self._image = image
         for topic in image.topics.values():
-            self._update_topic(topic, is_new=False)
+            self._update_topic(topic)
+        for tp in tuple(self._to_make):
+            self._make(tp, is_new=False)
 
     def apply(self, image: MetadataImage, delta: Delta) -> None:
         """Follow a step of the metadata."""
+        self._image = image
+        was_making = bool(self._to_make)
         for topic in delta.removed:
             self._remove_topic(topic)
         for topic in delta.created:
@@ -113,6 +139,12 @@ class ReplicaManager:
         for resource in delta.changed_configs:
             if resource.type is ResourceType.TOPIC and resource.name in image.topics:
                 self._configure(image.topics[resource.name])
+        if self._to_make and not was_making:
+            self._make_some()
+
+    def close(self) -> None:
+        """Make no more logs; what is missing is made at the next start."""
+        self._to_make.clear()
 
     def reconfigure(self, image: MetadataImage) -> None:
         """Give every log its settings again: the broker's defaults have changed."""
@@ -124,39 +156,44 @@ class ReplicaManager:
         for partition in self._by_name.get(topic.name, _NO_PARTITIONS).values():
             partition.log.update_config(config)
 
-    def _update_topic(self, topic: TopicImage, *, is_new: bool = True) -> None:
+    def _update_topic(self, topic: TopicImage) -> None:
         partitions = self._by_name.setdefault(topic.name, {})
         self._by_id[topic.id.bytes] = partitions
-        config: TopicConfig | None = None
         for index, image in enumerate(topic.partitions):
-            if self._node_id not in image.replicas:
-                continue
-            partition = partitions.get(index)
-            if partition is None:
-                if config is None:
-                    config = self._topic_config(topic.overrides)
-                partition = self._open(topic.name, topic.id, index, config, is_new)
-                if partition is None:
-                    continue
-                partitions[index] = partition
-            partition.become(image)
+            if self._node_id in image.replicas:
+                partition = partitions.get(index)
+                if partition is not None:
+                    partition.become(image)
+                else:
+                    self._to_make[TopicPartition(topic.name, index)] = None
 
-    def _open(
-        self, topic: str, topic_id: UUID, index: int, config: TopicConfig, is_new: bool
-    ) -> Partition | None:
+    def _make_some(self) -> None:
+        for tp in tuple(islice(self._to_make, LOGS_PER_TURN)):
+            self._make(tp, is_new=True)
+        if self._to_make:
+            self._timers.call_later(0, self._make_some)
+
+    def _make(self, tp: TopicPartition, *, is_new: bool) -> None:
+        """Open or create the log of a partition."""
+        del self._to_make[tp]
+        topic = self._image.topics[tp.topic]
         try:
-            log_ = self._logs.get(topic, index) or self._logs.create(
-                topic, index, topic_id, config, is_new=is_new
-            )
+            log_ = self._logs.get(*tp)
+            if log_ is None:
+                config = self._topic_config(topic.overrides)
+                log_ = self._logs.create(*tp, topic.id, config, is_new=is_new)
         except ApiError as error:
-            log.error("%s-%d has no log: %s", topic, index, error)
-            self._without_log.add(TopicPartition(topic, index))
-            return None
-        return Partition(TopicPartition(topic, index), topic_id, self._node_id, log_)
+            log.error("%s has no log: %s", tp, error)
+            self._without_log.add(tp)
+            return
+        partition = Partition(tp, topic.id, self._node_id, log_)
+        partition.become(topic.partitions[tp.partition])
+        self._by_name[tp.topic][tp.partition] = partition
 
     def _remove_topic(self, topic: TopicImage) -> None:
         self._by_id.pop(topic.id.bytes, None)
         self._without_log = {tp for tp in self._without_log if tp.topic != topic.name}
+        self._to_make = {tp: None for tp in self._to_make if tp.topic != topic.name}
         for index, partition in self._by_name.pop(topic.name, {}).items():
             partition.leader_id = -1
             for waiter in tuple(partition.waiting):

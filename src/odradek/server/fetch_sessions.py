@@ -5,6 +5,9 @@ broker answers only partitions that have records, an error, or a moved watermark
 the session's next epoch; a wrong one is refused and the client starts over, so a lost reply costs one
 full fetch and nothing else.
 
+A session without partitions ends. Ids are random, as Kafka's: a client that comes back after a restart with
+an old id must not meet somebody else's session under it.
+
 The cache holds a bounded number of sessions; when it is full, a new one replaces the least recently used
 that has been idle long enough, else the client is simply answered without a session.
 """
@@ -13,6 +16,7 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Iterable
+from random import Random
 from typing import Final
 
 from odradek.errors import ApiError, Err
@@ -22,7 +26,7 @@ from odradek.protocol.messages.fetch import FetchRequest
 NO_SESSION: Final = 0
 FULL_EPOCH: Final = 0
 FINAL_EPOCH: Final = -1
-_EPOCH_MAX: Final = 0x7FFFFFFF
+_INT32_MAX: Final = 0x7FFFFFFF
 # A session idle for so long may make room for a new one; Kafka's fixed two minutes.
 EVICTION_MS: Final = 120_000
 
@@ -82,11 +86,11 @@ class FetchSession:
 class FetchSessions:
     """The sessions of one broker."""
 
-    def __init__(self, clock: Clock, slots_max: int) -> None:
+    def __init__(self, clock: Clock, slots_max: int, rng: Random | None = None) -> None:
         self._clock = clock
         self._slots_max = slots_max
+        self._rng = rng or Random()
         self._sessions: OrderedDict[int, FetchSession] = OrderedDict()
-        self._next_id = 1
 
     def __len__(self) -> int:
         return len(self._sessions)
@@ -113,12 +117,15 @@ class FetchSessions:
             raise ApiError(Err.INVALID_FETCH_SESSION_EPOCH)
         if session.by_id != by_id:
             raise ApiError(Err.FETCH_SESSION_TOPIC_ID_ERROR)
-        session.epoch = 1 if epoch == _EPOCH_MAX else epoch + 1
+        session.epoch = 1 if epoch == _INT32_MAX else epoch + 1
         session.used_ms = self._clock.monotonic_ms()
         self._sessions.move_to_end(session.id)
         if request.topics or request.forgotten_topics_data:
             _forget(session.partitions, request, by_id)
             _update(session.partitions, request, by_id)
+            if not session.partitions:
+                del self._sessions[session.id]
+                return None, session.partitions, False
         return session, session.partitions, True
 
     def _create(self, partitions: Partitions, by_id: bool) -> FetchSession | None:
@@ -128,11 +135,10 @@ class FetchSessions:
             if oldest is None or now_ms - oldest.used_ms < EVICTION_MS:
                 return None
             del self._sessions[oldest.id]
-        while self._next_id in self._sessions:
-            self._next_id = self._next_id % _EPOCH_MAX + 1
-        session = FetchSession(self._next_id, partitions, by_id, now_ms)
-        self._next_id = self._next_id % _EPOCH_MAX + 1
-        self._sessions[session.id] = session
+        session_id = self._rng.randint(1, _INT32_MAX)
+        while session_id in self._sessions:
+            session_id = self._rng.randint(1, _INT32_MAX)
+        session = self._sessions[session_id] = FetchSession(session_id, partitions, by_id, now_ms)
         return session
 
 

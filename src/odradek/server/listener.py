@@ -15,13 +15,15 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
 
-from odradek.interfaces import TimerHandle, Timers
+from odradek.interfaces import Clock, TimerHandle, Timers
 from odradek.server.session import Session
 
 log = logging.getLogger(__name__)
 
 # How often a connection is looked at during its idle time: it is closed at most a tenth too late.
 SWEEPS_PER_IDLE_TIME: Final = 10
+# And not more often than this.
+SWEEP_MS_MIN: Final = 10
 # Connections taken in one turn before others get theirs.
 ACCEPTS_PER_TURN: Final = 128
 # After "too many open files": how long to leave the backlog alone.
@@ -48,10 +50,12 @@ class Listener:
     def __init__(
         self,
         loop: asyncio.AbstractEventLoop,
+        clock: Clock,
         timers: Timers,
         limits: ConnectionLimits,
     ) -> None:
         self._loop = loop
+        self._clock = clock
         self._timers = timers
         self.limits = limits
         self._handle: Callable[[Session, memoryview], None] | None = None
@@ -134,6 +138,7 @@ class Listener:
                 listener=name,
                 address=f"{ip}:{address[1]}",
                 request_bytes_max=limits.request_bytes_max,
+                now_ms=self._clock.monotonic_ms,
                 handle=self._handle,
                 on_close=self._forget,
             )
@@ -148,18 +153,20 @@ class Listener:
 
     def _sweep_later(self) -> None:
         if self.limits.idle_ms_max > 0:
-            interval_ms = max(self.limits.idle_ms_max / SWEEPS_PER_IDLE_TIME, 10)
-            self._sweep_timer = self._timers.call_later(interval_ms, self._sweep)
+            self._sweep_timer = self._timers.call_later(self._sweep_interval_ms(), self._sweep)
+
+    def _sweep_interval_ms(self) -> float:
+        return max(self.limits.idle_ms_max / SWEEPS_PER_IDLE_TIME, SWEEP_MS_MIN)
 
     def _sweep(self) -> None:
+        now_ms, calm_ms = self._clock.monotonic_ms(), self._sweep_interval_ms()
         for session in tuple(self.sessions):
-            if session.was_active() or session.is_parked():
-                session.idle_sweeps = 0
-                continue
-            session.relax()
-            session.idle_sweeps += 1
-            if session.idle_sweeps >= SWEEPS_PER_IDLE_TIME:
+            if session.is_parked():
+                session.active_ms = now_ms  # it is we who let it wait
+            elif now_ms - session.active_ms >= self.limits.idle_ms_max:
                 session.close("idle longer than connections.max.idle.ms")
+            elif now_ms - session.active_ms >= calm_ms:
+                session.relax()
         self._sweep_later()
 
     def stop_accepting(self) -> None:

@@ -8,7 +8,10 @@ per connection. Invariants:
   in the kernel's, which is the back-pressure. Replies that the client does not read do the same.
 - A frame's bytes are a view into the receive buffer. They are valid until the request is answered; the
   buffer is not moved or reused before that.
-- A frame's announced size is checked before anything is allocated for it.
+- A frame's announced size is checked first, and the buffer grows with what has come of the frame, not with
+  what was announced: four bytes must not cost a hundred megabytes.
+- A client that closes its half of the connection gets the answers to what it has asked, then the
+  connection ends. A request that only waits for something to happen (`on_abandon`) is given up at once.
 
                   recv_into            frames            replies             sendmsg / sendfile
     socket ──────────────► buffer ─────────────► handler ────────► out queue ─────────────► socket
@@ -33,10 +36,13 @@ log = logging.getLogger(__name__)
 # Small, because a thousand idle connections should cost a few megabytes.
 BUFFER_BYTES_INITIAL: Final = 4 * 1024
 # What a busy connection's buffer grows to by itself: eight 16 KB batches in one read. Larger frames get
-# a buffer of their own size, given back when the connection calms down.
+# a buffer of their own size.
 BUFFER_BYTES_BUSY: Final = 128 * 1024
-# Buffers above this are given back by `relax` when a sweep finds the connection calm.
-BUFFER_BYTES_KEPT: Final = 256 * 1024
+# Buffers up to this, two batches of the default `max.message.bytes`, stay until a sweep finds the
+# connection calm; larger ones are given back as soon as their frame is answered.
+BUFFER_BYTES_KEPT: Final = 2 * 1024 * 1024
+# How much faster than its content the buffer of a large frame grows: three reads from the busy size to 8 MB.
+BUFFER_GROWTH: Final = 4
 # The kernel takes at most IOV_MAX (1024) pieces in one sendmsg.
 IOV_MAX: Final = 1024
 
@@ -73,11 +79,12 @@ class Session:
     """The state of one connection."""
 
     __slots__ = (
-        "_active",
         "_buffer",
         "_end",
+        "_ended",
         "_handle",
         "_loop",
+        "_now_ms",
         "_on_close",
         "_out",
         "_parked",
@@ -87,10 +94,10 @@ class Session:
         "_start",
         "_view",
         "_writing",
+        "active_ms",
         "address",
         "client_software",
         "closed",
-        "idle_sweeps",
         "listener",
         "on_abandon",
         "sock",
@@ -104,6 +111,7 @@ class Session:
         listener: str,
         address: str,
         request_bytes_max: int,
+        now_ms: Callable[[], float],
         handle: Callable[[Session, memoryview], None],
         on_close: Callable[[Session], None],
     ) -> None:
@@ -112,10 +120,12 @@ class Session:
         self.address = address
         self.closed = False
         self.client_software = ""
-        self.idle_sweeps = 0
+        # When something last came or went, on the monotonic clock.
+        self.active_ms = now_ms()
         # Called when the connection dies while a request is parked, so that nobody keeps waiting.
         self.on_abandon: Callable[[], None] | None = None
         self._loop = loop
+        self._now_ms = now_ms
         self._handle = handle
         self._on_close = on_close
         self._request_bytes_max = request_bytes_max
@@ -126,9 +136,9 @@ class Session:
         self._out: deque[Chunk] = deque()
         self._parked = False
         self._processing = False
-        self._active = True
         self._writing = False
         self._reading = True
+        self._ended = False
         loop.add_reader(sock.fileno(), self._on_readable)
 
     # -- in ------------------------------------------------------------------------------------
@@ -136,8 +146,8 @@ class Session:
     def _on_readable(self) -> None:
         end = self._end
         if end == len(self._buffer):
-            if self._parked or self._out:  # full: the rest waits in the kernel
-                self._stop_reading()
+            if self._parked or self._out:
+                self._wait_in_kernel()
                 return
             self._grow(min(2 * end, BUFFER_BYTES_BUSY))
             end = self._end
@@ -149,9 +159,9 @@ class Session:
             self.close(f"read failed: {error}")
             return
         if received == 0:
-            self.close("")
+            self._on_end()
             return
-        self._active = True
+        self.active_ms = self._now_ms()
         self._end = end = end + received
         if self._parked or self._out:
             return
@@ -159,6 +169,28 @@ class Session:
         self._process()
         if filled and end < BUFFER_BYTES_BUSY and not self._parked:
             self._grow(2 * end)  # more came than fitted: read more at once the next time
+
+    def _wait_in_kernel(self) -> None:
+        """The buffer is full: leave the rest where it is, unless there is only the end."""
+        try:
+            is_end = not self.sock.recv(1, socket.MSG_PEEK)
+        except (BlockingIOError, InterruptedError):
+            return
+        except OSError as error:
+            self.close(f"read failed: {error}")
+            return
+        if is_end:
+            self._on_end()
+        else:
+            self._stop_reading()
+
+    def _on_end(self) -> None:
+        """The client will say no more: answer what it has asked, if it can be answered now."""
+        if self.on_abandon is not None or not (self._parked or self._out):
+            self.close("")
+            return
+        self._ended = True
+        self._stop_reading()
 
     def _process(self) -> None:
         """Handle every complete frame until one parks, then send what was answered."""
@@ -194,14 +226,20 @@ class Session:
             return
         if not self._parked and self._start == self._end:
             self._start = self._end = 0
+            if len(self._buffer) > BUFFER_BYTES_KEPT:
+                self.relax()
         if self._out:
             self._flush()
 
     def _make_room(self, needed: int) -> None:
-        """Make the buffer hold a frame of `needed` bytes that begins at `_start`."""
-        if self._start + needed <= len(self._buffer):
+        """Let the buffer take more of a frame of `needed` bytes that begins at `_start`."""
+        capacity = len(self._buffer)
+        if self._start + needed <= capacity:
             return
-        self._grow(needed)
+        if needed <= capacity:
+            self._grow(needed)
+        elif self._end == capacity:
+            self._grow(min(needed, max(BUFFER_GROWTH * capacity, BUFFER_BYTES_BUSY)))
 
     def _grow(self, size: int) -> None:
         """Move what is unread to the front, of a larger buffer where it must be."""
@@ -238,6 +276,7 @@ class Session:
         assert self._parked
         self._parked = False
         self.on_abandon = None
+        self.active_ms = self._now_ms()
         self._out.extend(chunks)
         if not self._processing:
             self._continue()
@@ -264,7 +303,9 @@ class Session:
             if self._out or self.closed:
                 return
         self._process()
-        if not self._reading and not self.closed and not self._parked and not self._out:
+        if self._ended:
+            self._on_end()
+        elif not self._reading and not self._out and self._may_go_on():
             self._reading = True
             self._loop.add_reader(self.sock.fileno(), self._on_readable)
 
@@ -332,7 +373,7 @@ class Session:
                 break
 
     def _on_writable(self) -> None:
-        self._active = True
+        self.active_ms = self._now_ms()
         self._flush()
         if not self._out and self._may_go_on():
             self._continue()
@@ -347,11 +388,6 @@ class Session:
     def is_parked(self) -> bool:
         """Whether a request waits for something to happen."""
         return self._parked
-
-    def was_active(self) -> bool:
-        """Whether anything came or went since the last call."""
-        active, self._active = self._active, False
-        return active
 
     def relax(self) -> None:
         """Give back a large receive buffer that holds nothing."""

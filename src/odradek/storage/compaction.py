@@ -27,8 +27,10 @@ rest.
 from __future__ import annotations
 
 import logging
+import threading
 from collections.abc import Callable, Iterable
-from typing import TYPE_CHECKING, Final, NamedTuple
+from functools import partial
+from typing import TYPE_CHECKING, Final, NamedTuple, TypeVar
 
 from odradek.config.topic import TopicConfig
 from odradek.errors import ApiError
@@ -62,9 +64,12 @@ __all__ = [
 
 logger = logging.getLogger(__name__)
 
+T = TypeVar("T")
+
 COMPACT: Final = "compact"
 # So many unreadable batches of one cleaning are named in the log; the rest are counted.
 _NAMED_MAX: Final = 3
+_REST_SECONDS: Final = 0.001
 
 
 class CleanerSettings(NamedTuple):
@@ -143,11 +148,11 @@ class _Cleaning:
 
     __slots__ = ("generation", "is_mapped", "job", "log", "read_bytes", "segments", "written_bytes")
 
-    def __init__(self, log: PartitionLog, picture: LogPicture) -> None:
+    def __init__(self, log: PartitionLog, picture: LogPicture, rest: Callable[[], object]) -> None:
         self.log = log
         self.generation = log.generation
         self.segments = log.segments[: len(picture.segments)]
-        self.job = CleaningJob(picture)
+        self.job = CleaningJob(picture, rest)
         self.is_mapped = False
         self.read_bytes = 0
         self.written_bytes = 0
@@ -162,10 +167,13 @@ class Cleaner:
         background: Background,
         settings: CleanerSettings,
         now_ms: Callable[[], int],
+        rest: Callable[[], object] | None = None,
     ) -> None:
         self._logs = logs
         self._background = background
         self._now_ms = now_ms
+        # Nobody sets the event: waiting for it is how a pool thread leaves the loop in peace.
+        self._rest = rest or partial(threading.Event().wait, _REST_SECONDS)
         self.settings = settings
         self._current: _Cleaning | None = None
         self._is_working = False
@@ -197,17 +205,22 @@ class Cleaner:
         self._uncleanable = {
             log: why for log, why in self._uncleanable.items() if not log.is_closed
         }
+        self._resume_ms = now_ms + self.settings.backoff_ms
         chosen = filthiest(
-            (log, range_to_clean(log, now_ms), log.config.min_cleanable_dirty_ratio)
+            (log, found, log.config.min_cleanable_dirty_ratio)
             for log in self._logs()
             if self._is_cleanable(log)
+            and (found := _on_disk(log, partial(range_to_clean, log, now_ms))) is not None
         )
         if chosen is None:
-            self._resume_ms = now_ms + self.settings.backoff_ms
             return
         log, found = chosen
-        picture = picture_of(log, found, self.settings.map_memory_bytes, now_ms)
-        self._current = _Cleaning(log, picture)
+        memory_bytes = self.settings.map_memory_bytes
+        picture = _on_disk(log, partial(picture_of, log, found, memory_bytes, now_ms))
+        if picture is None:
+            return
+        self._resume_ms = now_ms
+        self._current = _Cleaning(log, picture, self._rest)
         logger.info(
             "%s: cleaning offsets %d to %d, %.0f %% dirty",
             log.topic_partition,
@@ -324,17 +337,28 @@ class Cleaner:
         elif isinstance(error, OSError):
             self._give_up(cleaning, str(error))
             log.dir.fail(error)
-        elif isinstance(error, ApiError):
-            self._give_up(cleaning, error.message)
-            self._uncleanable[log] = error.message
+        elif isinstance(error, Exception):
+            # An unreadable log, or a fault of ours: the other logs go on.
+            self._give_up(cleaning, str(error))
+            self._uncleanable[log] = str(error)
             logger.error(
                 "%s cannot be compacted until the broker is restarted: %s",
                 log.topic_partition,
-                error.message,
+                error,
+                exc_info=None if isinstance(error, ApiError) else error,
             )
         else:
             self._current = None
             raise error
+
+
+def _on_disk(log: PartitionLog, work: Callable[[], T]) -> T | None:
+    """What `work` gives; None when the disk fails, which takes its dir offline."""
+    try:
+        return work()
+    except OSError as error:
+        log.dir.fail(error)
+        return None
 
 
 def _discard(log: PartitionLog, segment: Segment | None) -> None:

@@ -38,7 +38,8 @@ from odradek.records.varint import write_varint
 from odradek.storage.txn_index import AbortedTransaction
 from odradek.types import NO_OFFSET, NO_TIMESTAMP
 
-_DIGEST_BYTES: Final = 16
+# Long enough that keys which are UUIDs in text are kept as they are.
+_DIGEST_BYTES: Final = 40
 # What an entry of the map costs in CPython: a bytes object, an int, a slot of a dict that is two
 # thirds full at worst after it has grown.
 ENTRY_BYTES: Final = 200
@@ -54,7 +55,7 @@ class LastRecord(NamedTuple):
 class OffsetMap:
     """The last offset of each key in the dirty part, up to `latest_offset`.
 
-    Keys of 16 bytes and more are kept as a digest of 16, shorter ones as they are: neither can be
+    Keys of 40 bytes and more are kept as a digest of 40, shorter ones as they are: neither can be
     taken for the other.
     """
 

@@ -24,6 +24,8 @@ from typing import Final, NamedTuple, Protocol, TypeVar
 K = TypeVar("K")
 
 _RELATIVE_OFFSET_MAX: Final = 2**31 - 1
+# The default of max.compaction.lag.ms; then no timestamp has to be read from a file.
+_NO_LIMIT: Final = 2**63 - 1
 # An entry of the larger of the two indexes.
 _TIME_ENTRY_BYTES: Final = 12
 
@@ -60,7 +62,7 @@ class CompactionRules(NamedTuple):
 
     min_cleanable_dirty_ratio: float = 0.5
     min_compaction_lag_ms: int = 0
-    max_compaction_lag_ms: int = 2**63 - 1
+    max_compaction_lag_ms: int = _NO_LIMIT
     delete_retention_ms: int = 86_400_000
     segment_bytes: int = 2**30
     segment_index_bytes: int = 10 * 2**20
@@ -120,8 +122,8 @@ def cleanable_range(
                 _is_overdue(earliest_dirty_ms, rules, now_ms),
             )
         cleanable_bytes += segment.size_bytes
-        if 0 < segment.first_timestamp < earliest_dirty_ms:
-            earliest_dirty_ms = segment.first_timestamp
+        if rules.max_compaction_lag_ms < _NO_LIMIT and segment.first_timestamp > 0:
+            earliest_dirty_ms = min(earliest_dirty_ms, segment.first_timestamp)
     return CleanableRange(
         dirty_offset,
         max(segments[-1].base_offset, dirty_offset) if segments else dirty_offset,

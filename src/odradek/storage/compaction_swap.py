@@ -8,10 +8,10 @@ The exchange renames, in this order and without a sync in between,
 
 File systems keep renames within a folder in order, so a start finds one of four pictures:
 
-    only .cleaned                     never in use: removed
-    .swap, and .cleaned of the same   half renamed, the old ones are all there: both removed
-    .swap with its log                the old ones in its range of offsets are removed, it is renamed
-    .swap without its log             the log has its name already: the rest is renamed
+    only .cleaned                     never in use: removed .swap, and .cleaned of the same   half
+    renamed, the old ones are all there: both removed .swap with its log                the old
+    ones in its range of offsets are removed, it is renamed .swap without its log             the
+    log has its name already: the rest is renamed
 
 Blocking; a start calls it in the pool before it looks at the segments of a folder.
 """

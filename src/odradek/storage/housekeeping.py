@@ -30,6 +30,12 @@ logger = logging.getLogger(__name__)
 
 # The operating system counts timers in 31 bits of milliseconds; Kafka's "never" is larger.
 _TIMER_MS_MAX: Final = 24 * 24 * 3600 * 1000
+# A log may cost some file operations: so many at a time, then the loop may serve clients.
+_LOGS_PER_TURN: Final = 100
+_TURN_MS: Final = 5
+
+
+Offsets = list[tuple[TopicPartition, int]]
 
 
 class Housekeeping:
@@ -92,8 +98,13 @@ class Housekeeping:
 
     def apply_retention(self) -> None:
         """Roll old active segments, delete expired ones, close files that nobody reads."""
+        self._apply_retention(self._online_logs())
+
+    def _apply_retention(self, logs: list[PartitionLog]) -> None:
         now_ms = self._clock.now_ms()
-        for log in self._online_logs():
+        for log in logs[:_LOGS_PER_TURN]:
+            if log.is_closed or log.dir.offline_reason is not None:
+                continue
             try:
                 log.maybe_roll(now_ms)
                 log.remove_first_segments(_expired_count(log, now_ms), now_ms)
@@ -101,7 +112,10 @@ class Housekeeping:
             except ApiError as error:
                 logger.error("retention of %s failed: %s", log, error)
             except OSError as error:
-                log.dir.fail(error)
+                log.dir.fail(error, half_done=False)
+        rest = logs[_LOGS_PER_TURN:]
+        if rest and self._is_running:
+            self._timers.call_later(_TURN_MS, lambda: self._apply_retention(rest))
 
     def flush_waiting(self) -> None:
         """Sync the logs whose records have waited for flush.ms."""
@@ -110,21 +124,22 @@ class Housekeeping:
 
     def write_recovery_points(self) -> None:
         """Checkpoint up to where each log is synced."""
-        self._write(file_names.RECOVERY_POINTS)
+        self._write(file_names.RECOVERY_POINTS, recovery_points)
 
     def write_log_start_offsets(self) -> None:
         """Checkpoint the log starts that no segment's name tells."""
-        self._write(file_names.LOG_START_OFFSETS)
+        self._write(file_names.LOG_START_OFFSETS, log_start_offsets)
 
     def write_high_watermarks(self) -> None:
         """Checkpoint the high watermarks."""
-        self._write(file_names.HIGH_WATERMARKS)
+        self._write(file_names.HIGH_WATERMARKS, high_watermarks)
 
-    def _write(self, name: str) -> None:
+    def _write(self, name: str, offsets_of: Callable[[Iterable[PartitionLog]], Offsets]) -> None:
         logs = list(self._logs())
         for log_dir in self._dirs:
             if log_dir.offline_reason is None:
-                log_dir.write_offsets(name, checkpoints_of(log_dir, logs)[name])
+                here = [log for log in logs if log.dir is log_dir]
+                log_dir.write_offsets(name, offsets_of(here))
 
     def remove_expired_producers(self) -> None:
         """Forget producers that have been silent for producer.id.expiration.ms."""
@@ -136,19 +151,31 @@ class Housekeeping:
         return [log for log in self._logs() if log.dir.offline_reason is None]
 
 
-def checkpoints_of(
-    log_dir: LogDir, logs: Iterable[PartitionLog]
-) -> dict[str, list[tuple[TopicPartition, int]]]:
-    """What the offset checkpoints of a dir should say now, by file name."""
-    here = [log for log in logs if log.dir is log_dir]
+def recovery_points(logs: Iterable[PartitionLog]) -> Offsets:
+    """What that checkpoint should say of these logs."""
+    return [(log.topic_partition, log.recovery_point) for log in logs]
+
+
+def high_watermarks(logs: Iterable[PartitionLog]) -> Offsets:
+    """What that checkpoint should say of these logs."""
+    return [(log.topic_partition, log.high_watermark) for log in logs]
+
+
+def log_start_offsets(logs: Iterable[PartitionLog]) -> Offsets:
+    """What that checkpoint should say of these logs: those whose segments do not tell."""
+    return [
+        (log.topic_partition, log.log_start_offset)
+        for log in logs
+        if log.log_start_offset > log.first_segment_offset
+    ]
+
+
+def all_checkpoints(logs: Sequence[PartitionLog]) -> dict[str, Offsets]:
+    """The offset checkpoints of the dir that holds these logs, by file name."""
     return {
-        file_names.RECOVERY_POINTS: [(log.topic_partition, log.recovery_point) for log in here],
-        file_names.HIGH_WATERMARKS: [(log.topic_partition, log.high_watermark) for log in here],
-        file_names.LOG_START_OFFSETS: [
-            (log.topic_partition, log.log_start_offset)
-            for log in here
-            if log.log_start_offset > log.first_segment_offset
-        ],
+        file_names.RECOVERY_POINTS: recovery_points(logs),
+        file_names.HIGH_WATERMARKS: high_watermarks(logs),
+        file_names.LOG_START_OFFSETS: log_start_offsets(logs),
     }
 
 

@@ -24,7 +24,6 @@ an entry points to, and has the index rebuilt.
 from __future__ import annotations
 
 import struct
-from collections.abc import Iterator
 from typing import Final, NamedTuple
 
 from odradek.interfaces import Disk, File
@@ -134,7 +133,9 @@ class _Index:
     def write_tail(self) -> None:
         """Bring the entries in memory to the file; not yet synced."""
         if self._tail:
-            self.file.append(self._tail)
+            # Not kept open for this: a busy partition has one descriptor, its log's.
+            file = self._file or self._disk.open(self._path, create=True)
+            file.append(self._tail)
             self._file_count += len(self._tail) // self.layout.size
             self._tail = bytearray()  # a new one: a view may hold the old
 
@@ -253,9 +254,3 @@ def is_sane(layout: struct.Struct, content: bytes) -> bool:
             return False
         previous = (pair[0], pair[1])
     return True
-
-
-def entries(layout: struct.Struct, content: bytes) -> Iterator[tuple[int, int]]:
-    """The entries of a file's content, for tools and tests."""
-    for pair in layout.iter_unpack(content):
-        yield pair[0], pair[1]

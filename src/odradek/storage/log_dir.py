@@ -19,10 +19,12 @@ write per file at a time; a newer text that comes meanwhile is written after it.
 from __future__ import annotations
 
 import contextlib
+import errno
 import logging
+import threading
 from collections.abc import Callable, Iterable
 from pathlib import Path
-from typing import NoReturn
+from typing import Final, NoReturn
 from uuid import UUID
 
 from odradek.errors import ApiError, Err
@@ -40,6 +42,9 @@ from odradek.storage.probe import StorageProbe
 from odradek.types import TopicPartition
 
 logger = logging.getLogger(__name__)
+
+# Too many open files, of the process or of the machine: the disk is fine.
+_NOT_THE_DISK: Final = (errno.EMFILE, errno.ENFILE)
 
 
 class LogDirRefused(Exception):  # noqa: N818 - it is the dir that is refused, not an error of ours
@@ -73,6 +78,8 @@ class LogDir:
         self._on_offline = on_offline
         self._release_lock: Callable[[], None] | None = None
         self._writers: dict[str, _FileWriter] = {}
+        # Set by the manager: what the checkpoint of recovery points should say now.
+        self.recovery_points: Callable[[], list[tuple[TopicPartition, int]]] = list
 
     def __repr__(self) -> str:
         return f"LogDir({self.path})"
@@ -142,8 +149,15 @@ class LogDir:
 
     # Working.
 
-    def fail(self, error: OSError) -> ApiError:
-        """Take the dir offline; gives the error to raise for the operation that failed."""
+    def fail(self, error: OSError, *, half_done: bool = True) -> ApiError:
+        """Take the dir offline; gives the error to raise for the operation that failed.
+
+        An operation that changed nothing yet (not `half_done`) may fail for want of descriptors
+        without that: the disk is fine, and the next try may succeed.
+        """
+        if not half_done and error.errno in _NOT_THE_DISK:
+            logger.error("log dir %s: %s", self.path, error)
+            return ApiError(Err.KAFKA_STORAGE_ERROR, f"{error}: raise the limit of open files")
         if self.offline_reason is None:
             self.offline_reason = str(error)
             logger.error("log dir %s goes offline: %s", self.path, error)
@@ -168,6 +182,11 @@ class LogDir:
         snapshot = list(offsets)
         self._write_later(name, lambda: encode_offsets(snapshot))
 
+    def save_recovery_points(self) -> None:
+        """Write that checkpoint before returning: a recovery point has gone back."""
+        offsets = self.recovery_points()
+        self._writer(file_names.RECOVERY_POINTS).write_now(encode_offsets(offsets))
+
     def set_cleaner_offset(self, topic_partition: TopicPartition, offset: int | None) -> None:
         """Everything below `offset` has been compacted; None forgets the partition."""
         if offset is None:
@@ -179,10 +198,13 @@ class LogDir:
 
     def _write_later(self, name: str, content: Callable[[], bytes]) -> None:
         if self.offline_reason is None:
-            writer = self._writers.get(name)
-            if writer is None:
-                writer = self._writers[name] = _FileWriter(self, self.file(name))
-            writer.write(content)
+            self._writer(name).write(content)
+
+    def _writer(self, name: str) -> _FileWriter:
+        writer = self._writers.get(name)
+        if writer is None:
+            writer = self._writers[name] = _FileWriter(self, self.file(name))
+        return writer
 
     def run(self, work: Callable[[], None], done: Callable[[], None] | None = None) -> None:
         """Do `work` in the background; a failure takes the dir offline, else `done` is called."""
@@ -235,13 +257,16 @@ class LogDir:
 class _FileWriter:
     """Writes the newest content of one file, one write at a time."""
 
-    __slots__ = ("_busy", "_dir", "_next", "_path")
+    __slots__ = ("_busy", "_dir", "_lock", "_next", "_path", "_version", "_written_content")
 
     def __init__(self, log_dir: LogDir, path: str) -> None:
         self._dir = log_dir
         self._path = path
         self._busy = False
         self._next: Callable[[], bytes] | None = None
+        self._lock = threading.Lock()  # held by whoever writes
+        self._version = 0  # a write in the pool that is not of this version comes too late
+        self._written_content: bytes | None = None
 
     def write(self, content: Callable[[], bytes]) -> None:
         """Write `content()`, called in the pool, now or after the write that is under way."""
@@ -249,8 +274,24 @@ class _FileWriter:
             self._next = content
             return
         self._busy = True
-        disk, path = self._dir.disk, self._path
-        self._dir.run(lambda: disk.write_atomically(path, content()), self._written)
+        version, disk = self._version, self._dir.disk
+
+        def work() -> None:
+            with self._lock:
+                # An idle broker leaves its disk alone: what is there already is not written again.
+                if version == self._version and (text := content()) != self._written_content:
+                    disk.write_atomically(self._path, text)
+                    self._written_content = text
+
+        self._dir.run(work, self._written)
+
+    def write_now(self, content: bytes) -> None:
+        """Write on this thread; older contents that are on their way are dropped."""
+        self._next = None
+        self._version += 1
+        with self._lock:
+            self._dir.disk.write_atomically(self._path, content)
+            self._written_content = content
 
     def _written(self) -> None:
         self._busy = False

@@ -12,6 +12,8 @@ the loop's thread's; `housekeeping` does what has to be done from time to time.
 
 from __future__ import annotations
 
+import contextlib
+import functools
 import logging
 import uuid
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
@@ -30,7 +32,7 @@ from odradek.storage.checkpoints import (
     decode_partition_metadata,
     encode_partition_metadata,
 )
-from odradek.storage.housekeeping import Housekeeping, checkpoints_of
+from odradek.storage.housekeeping import Housekeeping, all_checkpoints, recovery_points
 from odradek.storage.log_dir import LogDir, LogDirRefused
 from odradek.storage.partition_log import PartitionLog
 from odradek.storage.probe import NoProbe, StorageProbe
@@ -41,6 +43,8 @@ logger = logging.getLogger(__name__)
 
 # Loading one partition takes a fraction of a millisecond: hand a thread many at a time.
 _LOAD_CHUNK: Final = 64
+# How long new partition folders are collected before their log dir is synced.
+_SYNC_DELAY_MS: Final = 50
 
 
 class KnownTopic(NamedTuple):
@@ -116,6 +120,8 @@ class LogManager:
             )
             for path in dirs
         ]
+        for log_dir in self._dirs:
+            log_dir.recovery_points = functools.partial(self._recovery_points, log_dir)
         self.housekeeping = Housekeeping(
             lambda: list(self._logs.values()),
             self._dirs,
@@ -296,9 +302,12 @@ class LogManager:
                 self._disk, path, config.index_interval_bytes, self._clock.now_ms()
             )
         except OSError as error:
-            raise target.fail(error) from error
+            with contextlib.suppress(OSError):
+                self._disk.remove_tree(path)
+            raise target.fail(error, half_done=False) from error
+        loaded.segments[0].release()  # many logs may be made at once, and few be used soon
         self._logs[tp] = log = PartitionLog(target, tp, topic_id, config, loaded)
-        self._sync_new(target, path)
+        self._sync_soon(target)
         return log
 
     def _choose_dir(self, wanted: Path | None) -> LogDir:
@@ -309,6 +318,8 @@ class LogManager:
                 raise ApiError(Err.LOG_DIR_NOT_FOUND, f"{wanted} is not a log dir, or is offline")
         if not online:
             raise ApiError(Err.KAFKA_STORAGE_ERROR, "all log dirs are offline")
+        if len(online) == 1:
+            return online[0]
         counts = dict.fromkeys((log_dir.path for log_dir in online), 0)
         for log in self._logs.values():
             if log.dir.path in counts:
@@ -323,18 +334,15 @@ class LogManager:
         )
         self._disk.rename(log_dir.file(str(tp)), log_dir.file(name))
 
-    def _sync_new(self, log_dir: LogDir, path: str) -> None:
-        """Make a new folder durable; the folder above it is synced once for all that wait."""
-        disk, above = self._disk, log_dir.path
-        needs_sync = above not in self._unsynced_dirs
-        self._unsynced_dirs.add(above)
+    def _sync_soon(self, log_dir: LogDir) -> None:
+        """Sync the dir once for all partition folders of a burst.
 
-        def work() -> None:
-            disk.fsync_dir(path)
-
-        log_dir.run(work)
-        if needs_sync:
-            self._timers.call_later(0, lambda: self._sync_above(log_dir))
+        A folder that a crash takes away is made anew at start: it was empty, since the first sync of
+        records syncs their folder too. Syncing each folder here makes the next mkdir wait for it.
+        """
+        if log_dir.path not in self._unsynced_dirs:
+            self._unsynced_dirs.add(log_dir.path)
+            self._timers.call_later(_SYNC_DELAY_MS, lambda: self._sync_above(log_dir))
 
     def _sync_above(self, log_dir: LogDir) -> None:
         self._unsynced_dirs.discard(log_dir.path)
@@ -372,6 +380,9 @@ class LogManager:
         """All log dirs, offline ones too."""
         return self._dirs
 
+    def _recovery_points(self, log_dir: LogDir) -> list[tuple[TopicPartition, int]]:
+        return recovery_points(log for log in self._logs.values() if log.dir is log_dir)
+
     def _online(self) -> Iterator[LogDir]:
         return (log_dir for log_dir in self._dirs if log_dir.offline_reason is None)
 
@@ -396,8 +407,9 @@ class LogManager:
             ]
             total_bytes, usable_bytes, err = -1, -1, Err.KAFKA_STORAGE_ERROR
             if log_dir.offline_reason is None:
-                total_bytes, usable_bytes = self._disk.capacity(log_dir.path)
-                err = Err.NONE
+                with contextlib.suppress(OSError):  # then it is as good as offline
+                    total_bytes, usable_bytes = self._disk.capacity(log_dir.path)
+                    err = Err.NONE
             answer.append(LogDirDescription(log_dir.path, err, total_bytes, usable_bytes, logs))
         return answer
 
@@ -417,7 +429,7 @@ class LogManager:
                 else:
                     for log in logs:
                         log.abandon()
-                log_dir.close(checkpoints_of(log_dir, logs), clean=is_clean, epoch=broker_epoch)
+                log_dir.close(all_checkpoints(logs), clean=is_clean, epoch=broker_epoch)
 
     def _close_logs(
         self, log_dir: LogDir, logs: list[PartitionLog], pool: ThreadPoolExecutor

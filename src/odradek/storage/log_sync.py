@@ -43,9 +43,8 @@ class LogSync:
 
     def flush(self, upto: int) -> None:
         """Sync everything below `upto`."""
-        if upto > self._wanted_offset:
-            self._wanted_offset = upto
-            self._maybe_start()
+        self._wanted_offset = max(self._wanted_offset, upto)
+        self._maybe_start()
 
     def when_flushed(self, offset: int, callback: Callable[[], None]) -> None:
         """Sync everything below `offset`, then call."""
@@ -84,7 +83,8 @@ class LogSync:
         try:
             files, needs_dir_sync = log.files_to_sync(upto)
         except OSError as error:
-            log.dir.fail(error)
+            self._snapshots, self._wants_epochs = snapshots, wants_epochs  # for the next try
+            log.dir.fail(error, half_done=False)
             return
         epochs = log.encode_epochs() if wants_epochs or log.epochs_are_dirty else None
         job = _Job(log.dir.disk, log.path_text, snapshots, epochs, files, needs_dir_sync)

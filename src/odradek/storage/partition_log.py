@@ -1,4 +1,4 @@
-"""The log of one partition: append, read, cut, roll.
+"""The log of one partition: append, roll, sync, cut. (`readable_log` has the half that reads.)
 
     log_start_offset        high_watermark       log_end_offset
           │  first segment  …  │  active segment        │
@@ -23,7 +23,6 @@ from __future__ import annotations
 
 import zlib
 from collections.abc import Callable, Sequence
-from pathlib import Path
 from typing import Final
 from uuid import UUID
 
@@ -33,59 +32,42 @@ from odradek.interfaces import File
 from odradek.records.batch import PREFIX_BYTES, BatchHeader, stamp
 from odradek.records.control import EndMarker, parse_end_marker
 from odradek.records.validation import APPEND_TIME, check_batches
-from odradek.storage import file_names, timestamps
+from odradek.storage import file_names
 from odradek.storage.indexes import RELATIVE_OFFSET_MAX
 from odradek.storage.log_dir import LogDir
 from odradek.storage.log_sync import LogSync
 from odradek.storage.log_values import AppendResult, LogSlice, Origin, append_rules
 from odradek.storage.producer_state import (
     BatchMetadata,
-    ProducerEntry,
     ProducerState,
     encode_snapshot,
 )
+from odradek.storage.readable_log import ReadableLog
 from odradek.storage.recovery import LoadedLog
 from odradek.storage.replay import load_producer_state, note_marker
 from odradek.storage.segment import Segment
-from odradek.storage.segments import Segments, slice_of
-from odradek.types import (
-    NO_TIMESTAMP,
-    OffsetAndEpoch,
-    TimestampAndOffset,
-    TopicPartition,
-)
+from odradek.types import NO_TIMESTAMP, TopicPartition
 
 __all__ = ["AppendResult", "LogSlice", "Origin", "PartitionLog"]
 
 _NEVER: Final = 2**63 - 1
 
 
-class PartitionLog:
+class PartitionLog(ReadableLog):
     """The log of one partition."""
 
     __slots__ = (
-        "_active",
-        "_epochs",
         "_flush_messages",
+        "_idle_since_offset",
         "_last_flush_ms",
-        "_latest_epoch",
-        "_producers",
         "_roll_timestamp",
         "_rules",
         "_segment_bytes",
-        "_segments",
         "_snapshot_offset",
         "_sync",
         "config",
-        "dir",
         "generation",
-        "high_watermark",
         "is_closed",
-        "log_end_offset",
-        "log_start_offset",
-        "recovery_point",
-        "topic_id",
-        "topic_partition",
     )
 
     def __init__(
@@ -97,78 +79,15 @@ class PartitionLog:
         loaded: LoadedLog,
         high_watermark: int = 0,
     ) -> None:
-        self.dir = log_dir
-        self.topic_partition = topic_partition
-        self.topic_id = topic_id
-        self._segments = Segments(log_dir.disk, loaded.segments)
-        self._active = loaded.segments[-1]
-        self._producers = loaded.producers
+        super().__init__(log_dir, topic_partition, topic_id, loaded, high_watermark)
         self._snapshot_offset = loaded.snapshot_offset
-        self._epochs = loaded.epochs
-        self._latest_epoch = loaded.epochs.latest
         self._sync: LogSync | None = None
-        self._last_flush_ms = 0.0
-        self.log_start_offset = loaded.log_start_offset
-        self.log_end_offset = loaded.log_end_offset
-        self.recovery_point = loaded.recovery_point
-        self.high_watermark = min(
-            max(high_watermark, loaded.log_start_offset), loaded.log_end_offset
-        )
+        self._idle_since_offset = -1
+        self._last_flush_ms = log_dir.clock.monotonic_ms()
         self.generation = 0  # changes with every cut
         self.is_closed = False
         self.config = config
         self.update_config(config)
-
-    def __repr__(self) -> str:
-        return (
-            f"PartitionLog({self.topic_partition}, {self.log_start_offset}..{self.log_end_offset})"
-        )
-
-    # Facts.
-
-    @property
-    def path_text(self) -> str:
-        """The log's folder."""
-        return f"{self.dir.path}/{self.topic_partition}"
-
-    @property
-    def path(self) -> Path:
-        """The log's folder."""
-        return Path(self.path_text)
-
-    @property
-    def segments(self) -> tuple[Segment, ...]:
-        """All segments, oldest first; the last one is the active one."""
-        return tuple(self._segments)
-
-    @property
-    def first_segment_offset(self) -> int:
-        """Where the first segment begins; the log may start later (DeleteRecords)."""
-        return self._segments.first_offset
-
-    @property
-    def size_bytes(self) -> int:
-        """The bytes of all segments."""
-        return sum(segment.size_bytes for segment in self._segments)
-
-    @property
-    def latest_epoch(self) -> int:
-        """The newest leader epoch; -1 when none is known."""
-        return self._latest_epoch
-
-    @property
-    def last_stable_offset(self) -> int:
-        """Below this every transaction is decided; what read_committed may see."""
-        producers = self._producers
-        high_watermark = self.high_watermark
-        if producers is None:
-            return high_watermark
-        first_unstable = producers.first_unstable_offset(high_watermark)
-        return high_watermark if first_unstable is None else min(first_unstable, high_watermark)
-
-    def active_producers(self) -> list[ProducerEntry]:
-        """What is known of producers, for DescribeProducers."""
-        return self._producers.entries() if self._producers is not None else []
 
     def update_config(self, config: TopicConfig) -> None:
         """From now on this configuration holds."""
@@ -308,6 +227,7 @@ class PartitionLog:
                 "send less at once, or raise segment.bytes",
             )
         clock = self.dir.clock
+        position = -1
         try:
             if active.size_bytes:
                 if self._roll_timestamp < 0:
@@ -338,7 +258,7 @@ class PartitionLog:
                 position += batch_bytes
                 offset = last_offset + 1
         except OSError as error:
-            raise self.dir.fail(error) from error
+            raise self.dir.fail(error, half_done=position >= 0) from error
         self.log_end_offset = offset
         self.dir.probe.appended(self.topic_partition.topic, record_count, size_bytes, write_ms)
         if offset - self.recovery_point >= self._flush_messages:
@@ -359,7 +279,8 @@ class PartitionLog:
         """The epoch begins here; called by a new leader, and by appends."""
         if self._epochs.assign(epoch, start_offset):
             self._latest_epoch = epoch
-            self._syncer().write_epochs()
+            if self.log_end_offset > 0:  # an empty log's epochs are written with its first sync
+                self._syncer().write_epochs()
 
     # Rolling and syncing.
 
@@ -450,85 +371,6 @@ class PartitionLog:
         self._epochs.dirty = False
         return self._epochs.encode()
 
-    # Reading.
-
-    def read(
-        self, offset: int, max_bytes: int, *, upto: int, at_least_one: bool = True
-    ) -> LogSlice | None:
-        """A piece that begins with the batch that holds `offset` and ends before `upto`.
-
-        The first batch is whole, even beyond `max_bytes` if `at_least_one`; the last may be cut. One
-        segment per call. None when there is nothing, or the first batch does not fit.
-        """
-        log_end_offset = self.log_end_offset
-        if offset < self.log_start_offset or offset > log_end_offset:
-            raise ApiError(
-                Err.OFFSET_OUT_OF_RANGE,
-                f"offset {offset} is not within [{self.log_start_offset}, {log_end_offset}]",
-            )
-        if self.dir.offline_reason is not None:
-            self.dir.raise_offline()
-        if offset >= upto or offset == log_end_offset:
-            return None
-        segment = self._active
-        try:
-            if offset < segment.base_offset:
-                return self._segments.read(
-                    offset,
-                    max_bytes,
-                    upto=upto,
-                    log_end_offset=log_end_offset,
-                    at_least_one=at_least_one,
-                )
-            span = segment.locate(offset)
-            if span is None:
-                return None
-            end = segment.size_bytes if upto >= log_end_offset else segment.position_of(upto)
-            file = segment.log
-        except OSError as error:
-            raise self.dir.fail(error) from error
-        return slice_of(file, span.position, span.size_bytes, end, max_bytes, at_least_one)
-
-    def aborted_transactions(self, start: int, end: int) -> list[tuple[int, int]]:
-        """(producer id, first offset) of the aborted transactions among the offsets [start, end)."""
-        try:
-            return self._segments.aborted_transactions(start, end)
-        except OSError as error:
-            raise self.dir.fail(error) from error
-
-    def prepare_find_by_timestamp(self, timestamp: int) -> Callable[[], TimestampAndOffset | None]:
-        """Work for the pool: the first record at or after `timestamp`."""
-        search = self._time_search()
-        return lambda: timestamps.find_first(search, timestamp)
-
-    def prepare_max_timestamp(self) -> Callable[[], TimestampAndOffset | None]:
-        """Work for the pool: the record with the largest timestamp."""
-        search = self._time_search()
-        return lambda: timestamps.find_max(search)
-
-    def _time_search(self) -> timestamps.TimeSearch:
-        if self.dir.offline_reason is not None:
-            self.dir.raise_offline()
-        try:
-            return timestamps.TimeSearch(
-                self.dir.disk,
-                self.path_text,
-                self.log_start_offset,
-                tuple((s.base_offset, s.size_bytes) for s in self.segments[:-1]),
-                self._active.snapshot(),
-                self._active.max_timestamp_and_offset[0],
-            )
-        except OSError as error:
-            raise self.dir.fail(error) from error
-
-    def epoch_end_offset(self, epoch: int) -> OffsetAndEpoch:
-        """Where the newest epoch not above `epoch` ended (OffsetForLeaderEpoch)."""
-        return self._epochs.end_offset(epoch, self.log_end_offset)
-
-    def epoch_for(self, offset: int) -> int:
-        """The leader epoch of the record at `offset`; -1 when unknown."""
-        return self._epochs.epoch_for(offset)
-
     # Cutting.
 
     def advance_log_start(self, offset: int) -> None:
@@ -582,6 +424,10 @@ class PartitionLog:
             self._active.configure(
                 self.config.index_interval_bytes, self.config.segment_index_bytes
             )
+            if end_offset < self.log_start_offset:
+                # The cut batch began below the log's start: nothing is left that may be read.
+                self.truncate_fully_and_start_at(self.log_start_offset)
+                return
             self._after_cut(end_offset)
             self._producers, self._snapshot_offset = load_producer_state(
                 self.dir.disk,
@@ -600,6 +446,7 @@ class PartitionLog:
             self._before_cut()
             self._remove_later(self._segments.remove_all())
             self._start_segment(offset, self.dir.clock.now_ms())
+            self.dir.disk.fsync_dir(self.path_text)
             self.log_start_offset = offset
             self._epochs.clear()
             self._producers = None
@@ -619,7 +466,10 @@ class PartitionLog:
 
     def _after_cut(self, end_offset: int) -> None:
         self.log_end_offset = end_offset
-        self.recovery_point = min(self.recovery_point, end_offset)
+        if self.recovery_point > end_offset:
+            self.recovery_point = end_offset
+            # Before anything is appended: what is written above the cut is not synced.
+            self.dir.save_recovery_points()
         self.high_watermark = max(min(self.high_watermark, end_offset), self.log_start_offset)
         self._roll_timestamp = NO_TIMESTAMP
         self._epochs.truncate_from_end(end_offset)
@@ -651,9 +501,14 @@ class PartitionLog:
         return self._producers.remove_expired(now_ms, expiration_ms)
 
     def release_idle(self) -> None:
-        """Close the files of inactive segments; they open again on need."""
+        """Close the files that are not in use: those of inactive segments, and all when nothing was
+        appended since the last call; they open again on need."""
         for segment in self.segments[:-1]:
             segment.release()
+        if self._idle_since_offset == self.log_end_offset:
+            self._guard(self._active.write_tails)
+            self._active.release()
+        self._idle_since_offset = self.log_end_offset
 
     # The end.
 

@@ -259,8 +259,10 @@ def _recover(
     next_offset = segments[first].base_offset
     for i in range(first, len(segments)):
         segment, size_bytes = segments[i], segments[i].size_bytes
-        if segment.base_offset < next_offset:
-            problem = f"segment {segment.base_offset} overlaps the one before it"
+        if segment.base_offset != next_offset:
+            # Every segment begins where the one before it ends, compacted ones too. A file system
+            # may keep a new file and lose the end of an older one: what came later goes as well.
+            problem = f"segment {segment.base_offset} follows offset {next_offset - 1}"
             truncated_bytes += _drop(disk, request, segments, i, problem)
             break
         end = _recover_segment(segment, producers, epochs)

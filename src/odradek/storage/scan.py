@@ -1,7 +1,9 @@
 """Walking the batches of a log file: by header only, or whole with their CRC.
 
 Both walks stop at the first thing that is not a batch of this log and say why; what lies before it is
-good. A batch must have format 2, a length that fits, and offsets at or above those before it.
+good. A batch must have format 2, a length that fits, and offsets at or above those before it and within
+the 31 bits that a segment's indexes have for them (the CRC does not cover the base offset). The walk's
+first `next_offset` is the segment's base offset, or an offset in the segment.
 
 Pure over a `File`: any thread may walk any part of a file that is no longer changing.
 """
@@ -20,6 +22,7 @@ from odradek.records.batch import (
     has_valid_crc,
     read_header,
 )
+from odradek.storage.indexes import RELATIVE_OFFSET_MAX
 
 # One page pair: holds every header between two index entries where batches are small.
 HEADER_CHUNK_BYTES: Final = 8192
@@ -35,7 +38,9 @@ class ScanEnd(NamedTuple):
     problem: str | None
 
 
-def check_header(header: BatchHeader, next_offset: int, bytes_left: int) -> str | None:
+def check_header(
+    header: BatchHeader, next_offset: int, bytes_left: int, offset_max: int = 2**63 - 1
+) -> str | None:
     """What is wrong with a header found where a batch at or above `next_offset` must begin."""
     if header.magic != MAGIC:
         return f"record format {header.magic}"
@@ -47,6 +52,8 @@ def check_header(header: BatchHeader, next_offset: int, bytes_left: int) -> str 
         return f"offset {header.base_offset} after offset {next_offset - 1}"
     if header.last_offset_delta < 0:
         return f"a last offset delta of {header.last_offset_delta}"
+    if header.last_offset > offset_max:
+        return f"offset {header.last_offset}, which no index of this segment could hold"
     return None
 
 
@@ -62,6 +69,7 @@ def walk_headers(
     When `visit` ends the walk, the answer's position and next offset are those before that batch.
     """
     chunk, chunk_start = b"", position
+    offset_max = next_offset + RELATIVE_OFFSET_MAX
     while position < end:
         if position + HEADER_BYTES > chunk_start + len(chunk):
             chunk_start = position
@@ -69,7 +77,7 @@ def walk_headers(
             if len(chunk) < HEADER_BYTES:
                 return ScanEnd(position, next_offset, f"{len(chunk)} bytes that are no batch")
         header = read_header(chunk, position - chunk_start)
-        problem = check_header(header, next_offset, end - position)
+        problem = check_header(header, next_offset, end - position, offset_max)
         if problem is not None or visit(position, header):
             return ScanEnd(position, next_offset, problem)
         position += header.size_bytes
@@ -86,6 +94,7 @@ def walk_batches(
 ) -> ScanEnd:
     """Call `visit` with position, header and bytes of each batch in [position, end), CRC checked."""
     chunk, chunk_start = memoryview(b""), position
+    offset_max = next_offset + RELATIVE_OFFSET_MAX
     while position < end:
         at = position - chunk_start
         if len(chunk) - at < HEADER_BYTES:
@@ -94,7 +103,7 @@ def walk_batches(
             if len(chunk) < HEADER_BYTES:
                 return ScanEnd(position, next_offset, f"{len(chunk)} bytes that are no batch")
         header = read_header(chunk, at)
-        problem = check_header(header, next_offset, end - position)
+        problem = check_header(header, next_offset, end - position, offset_max)
         if problem is not None:
             return ScanEnd(position, next_offset, problem)
         if header.size_bytes > len(chunk) - at:

@@ -184,6 +184,7 @@ class Segment:
         for index in (self._offset_index, self._time_index):
             if index.file.size():
                 index.file.truncate(0)
+            index.close()
 
     def _open_indexes(self) -> None:
         problem = self._try_open_indexes()
@@ -487,14 +488,6 @@ class Segment:
         if self._time_index is not None:
             self._time_index.rename(self.path(file_names.TIME_INDEX))
         return paths
-
-    def moved_to(self, dir_path: str) -> None:
-        """The folder has another name now."""
-        self.dir_path = dir_path
-        if self._offset_index is not None:
-            self._offset_index.rename(self.path(file_names.OFFSET_INDEX))
-        if self._time_index is not None:
-            self._time_index.rename(self.path(file_names.TIME_INDEX))
 
     def release(self) -> None:
         """Let go of descriptors and memory; all comes back on need. Tails must be written."""

@@ -119,6 +119,7 @@ _TOOLS: Final[Mapping[str, _Tool]] = {
     "kafka-log-dirs": _Tool(command="log-dirs", ignored=frozenset({"--describe"})),
     "kafka-delete-records": _Tool(command="delete-records"),
     "kafka-broker-api-versions": _Tool(command="api-versions"),
+    "kafka-dump-log": _Tool(command="dump-log"),
 }
 _PROPERTY_FLAGS: Final = frozenset({"--property", "--reader-property", "--formatter-property"})
 

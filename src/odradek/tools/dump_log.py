@@ -9,13 +9,19 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Final
 
 import typer
 
+from odradek.tools.console import examples
 from odradek.tools.offline.dump import dump_file
 from odradek.tools.offline.dump_segment import DumpOptions
 from odradek.tools.offline.rows import Kind, as_json, as_text
+
+EPILOG: Final = examples(
+    "odradek dump-log --print-data-log orders-0/00000000000000000000.log",
+    "odradek dump-log --verify-index-only orders-0/*.index orders-0/*.timeindex",
+)
 
 
 def dump_log(

@@ -77,6 +77,7 @@ class World:
         self.pool = Pool()
         self.disk = RealDisk()
         self.failures: list[str] = []
+        self.rest_count = 0
         self.dir = LogDir(
             path,
             disk=self.disk,
@@ -100,9 +101,16 @@ class World:
         self.log = PartitionLog(self.dir, TP, UUID(int=1), self.config, loaded)
         self.cleaner = self.new_cleaner()
 
+    def rest(self) -> None:
+        self.rest_count += 1
+
     def new_cleaner(self, **settings: Any) -> Cleaner:
         return Cleaner(
-            lambda: [self.log], self.pool, CleanerSettings(**settings), self.clock.now_ms
+            lambda: [self.log],
+            self.pool,
+            CleanerSettings(**settings),
+            self.clock.now_ms,
+            rest=self.rest,
         )
 
     def append(self, batch: bytearray, origin: Origin = Origin.CLIENT) -> int:

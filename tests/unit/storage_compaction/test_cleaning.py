@@ -282,3 +282,13 @@ def test_a_disabled_cleaner_does_nothing(world: World) -> None:
     before = world.records()
     world.clean()
     assert world.records() == before
+
+
+def test_the_loop_is_left_in_peace(world: World) -> None:
+    """After every few hundred records the pool's thread rests, or the loop would get no turns."""
+    for _ in range(20):
+        world.put(*((f"k{i}", "v") for i in range(100)))
+    world.roll()
+    world.put(("x", "1"))
+    world.clean()
+    assert world.rest_count >= 10

@@ -93,7 +93,7 @@ def test_groups_are_bounded() -> None:
         range(3, 4),
     ]
     far = [Facts(0), Facts(10), Facts(2**31 + 1)]
-    assert group_segments(far, 2**31 + 5, RULES) == [range(1), range(1, 2), range(2, 3)]
+    assert group_segments(far, 2**31 + 5, RULES) == [range(1), range(1, 3)]
     tight = RULES._replace(segment_index_bytes=24, index_interval_bytes=50)
     assert group_segments(segments[:3], 30, tight) == [range(2), range(2, 3)]
     assert group_segments([], 0, RULES) == []

@@ -12,7 +12,7 @@ from odradek.storage.compaction import recover_swap_files
 World = Any  # see conftest
 
 
-class CrashError(Exception):
+class CrashError(BaseException):
     """The machine stops here."""
 
 

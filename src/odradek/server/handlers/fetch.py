@@ -15,7 +15,7 @@ from typing import Final
 
 from odradek.errors import ApiError, Err
 from odradek.protocol.api_keys import ApiKey
-from odradek.protocol.codec import decode
+from odradek.protocol.codec import decode_from
 from odradek.protocol.headers import response_header
 from odradek.protocol.hot.fetch import (
     TOPIC_IDS_FROM,
@@ -70,7 +70,7 @@ class _Read:
 def fetch(session: Session, context: Context, frame: memoryview, body_offset: int) -> None:
     """Answer now, or park until there is something to say."""
     version = context.api_version
-    request = decode(FetchRequest, frame, version, body_offset)
+    request, _ = decode_from(FetchRequest, frame, body_offset, version)
     work = _Fetch(session, context, request)
     try:
         work.open()
@@ -89,6 +89,7 @@ class _Fetch:
 
     __slots__ = (
         "bytes_max",
+        "bytes_min",
         "context",
         "deadline_ms",
         "fetch_session",
@@ -111,6 +112,8 @@ class _Fetch:
         self.size = 0
         self.deadline_ms = 0.0
         self.bytes_max = min(request.max_bytes, context.services.config.fetch_max_bytes)
+        # More than the answer may hold can never come together.
+        self.bytes_min = min(request.min_bytes, self.bytes_max)
 
     def open(self) -> None:
         """Find out what is wanted, from the request and its session."""
@@ -136,7 +139,7 @@ class _Fetch:
             else:
                 say_now = say_now or read.head.diverging_epoch is not None
             reads.append(read)
-        return say_now or self.size >= self.request.min_bytes
+        return say_now or self.size >= self.bytes_min
 
     def _read(self, wanted: FetchPartition) -> _Read:
         replicas = self.context.services.replicas
@@ -198,7 +201,7 @@ class _Fetch:
         self.deadline_ms = services.clock.monotonic_ms() + wait_ms
         waiting = DelayedFetch(
             [read.partition for read in self.reads if read.partition is not None],
-            self.request.min_bytes - self.size,
+            self.bytes_min - self.size,
             wait_ms,
             services.timers,
             services.call_soon,

@@ -23,7 +23,7 @@ from odradek.protocol.messages.list_offsets import (
 from odradek.replication.partition import Partition
 from odradek.server.context import Context
 from odradek.server.registry import handles
-from odradek.types import NO_OFFSET, NO_TIMESTAMP, TimestampAndOffset
+from odradek.types import NO_LEADER_EPOCH, NO_OFFSET, NO_TIMESTAMP, TimestampAndOffset
 
 LATEST: Final = -1
 EARLIEST: Final = -2
@@ -34,8 +34,9 @@ EARLIEST_PENDING_UPLOAD: Final = -6
 # The first version that knows each special time (KIP-734, KIP-405, KIP-1005, KIP-1023).
 _SINCE: Final = {MAX_TIMESTAMP: 7, EARLIEST_LOCAL: 8, LATEST_TIERED: 9, EARLIEST_PENDING_UPLOAD: 11}
 READ_COMMITTED: Final = 1
+_LEADER_EPOCH_FROM: Final = 4
 
-NOTHING: Final = TimestampAndOffset(NO_TIMESTAMP, NO_OFFSET, -1)
+NOTHING: Final = TimestampAndOffset(NO_TIMESTAMP, NO_OFFSET, NO_LEADER_EPOCH)
 Search = Callable[[], TimestampAndOffset | None]
 
 
@@ -52,9 +53,9 @@ async def list_offsets(context: Context, request: ListOffsetsRequest) -> ListOff
                     raise ApiError(Err.INVALID_REQUEST, "a partition is asked for twice")
                 found = await _look_up(context, request, topic.name, wanted)
             except ApiError as error:
-                answers.append(_answer(wanted, error.err, NOTHING))
+                answers.append(_answer(context, wanted, error.err, NOTHING))
             else:
-                answers.append(_answer(wanted, Err.NONE, found))
+                answers.append(_answer(context, wanted, Err.NONE, found))
         topics.append(ListOffsetsTopicResponse(name=topic.name, partitions=answers))
     return ListOffsetsResponse(topics=topics)
 
@@ -95,12 +96,13 @@ def _earliest(partition: Partition) -> TimestampAndOffset:
 
 
 def _answer(
-    wanted: ListOffsetsPartition, err: Err, found: TimestampAndOffset
+    context: Context, wanted: ListOffsetsPartition, err: Err, found: TimestampAndOffset
 ) -> ListOffsetsPartitionResponse:
+    knows_epochs = context.api_version >= _LEADER_EPOCH_FROM
     return ListOffsetsPartitionResponse(
         partition_index=wanted.partition_index,
         error_code=err,
         timestamp=found.timestamp,
         offset=found.offset,
-        leader_epoch=found.leader_epoch,
+        leader_epoch=found.leader_epoch if knows_epochs else NO_LEADER_EPOCH,
     )

@@ -12,7 +12,7 @@ from uuid import UUID
 
 from odradek.errors import ApiError, Err, RecordError
 from odradek.protocol.api_keys import ApiKey
-from odradek.protocol.codec import decode, encode
+from odradek.protocol.codec import decode_from, encode
 from odradek.protocol.hot.produce import TOPIC_IDS_FROM, PartitionDone, encode_success
 from odradek.protocol.messages.produce import (
     BatchIndexAndErrorMessage,
@@ -38,7 +38,7 @@ VERSIONS: Final = range(3, 14)
 @handles_raw(ApiKey.PRODUCE, versions=VERSIONS, advertised_from=0)
 def produce(session: Session, context: Context, frame: memoryview, body_offset: int) -> None:
     """Append, then answer now, later (acks -1 with followers), or never (acks 0)."""
-    request = decode(ProduceRequest, frame, context.api_version, body_offset)
+    request, _ = decode_from(ProduceRequest, frame, body_offset, context.api_version)
     work = _Produce(session, context, request)
     work.append_all()
     if request.acks == 0:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Iterator
+from itertools import pairwise
 from pathlib import Path
 
 from odradek.storage import checkpoints, file_names, txn_index
@@ -26,6 +27,8 @@ def dump_offset_index(path: Path, options: DumpOptions) -> Iterator[Row]:
     if options.index_sanity_check:
         yield _sanity(path, OFFSET_ENTRY, found, [position for _, position in found])
         return
+    if not found:
+        yield note(f"{path} is empty.")
     mismatches: list[str] = []
     log = _log_beside(path)
     for relative_offset, position in found:
@@ -169,7 +172,7 @@ def _sanity(
         return problem(f"{path} failed the sanity check: its last entry is cut off")
     if not found:
         return note(f"{path} is empty.")
-    if any(later < earlier for earlier, later in zip(rising, rising[1:], strict=False)):
+    if any(later < earlier for earlier, later in pairwise(rising)):
         return problem(f"{path} failed the sanity check: its entries do not rise")
     return note(f"{path} passed sanity check.")
 

@@ -27,7 +27,7 @@ from odradek.records.control import ControlType, control_type, read_end_marker
 from odradek.records.record import Record, read_records
 from odradek.storage.file_names import base_offset_of
 from odradek.storage.scan import check_header
-from odradek.tools.offline.rows import Kind, Optional, Row, note, problem
+from odradek.tools.offline.rows import Kind, Optional, Row, problem
 
 
 class DumpOptions(NamedTuple):
@@ -133,7 +133,7 @@ def _time_name(header: BatchHeader) -> str:
 
 
 def _codec_name(number: int) -> str:
-    return Codec(number).name.lower() if number in Codec else f"unknown({number})"
+    return Codec(number).name.lower() if number <= Codec.ZSTD else f"unknown({number})"
 
 
 def _record_rows(found: Found, options: DumpOptions) -> Iterator[Row]:
@@ -176,7 +176,8 @@ def _control_fields(record: Record) -> dict[str, Any]:
             "coordinatorEpoch": marker.coordinator_epoch,
         }
     number = control_type(record.key)
-    return {"controlType": ControlType(number).name if number in ControlType else number}
+    is_known = 0 <= number <= ControlType.KRAFT_VOTERS
+    return {"controlType": ControlType(number).name if is_known else number}
 
 
 def first_batch_at(content: memoryview, position: int) -> BatchHeader | None:
