@@ -48,6 +48,7 @@ from odradek.server.listener import Listener as SocketListener
 from odradek.server.probe import ServerProbe
 from odradek.server.producer_ids import ProducerIds
 from odradek.server.registry import load_handlers
+from odradek.server.topic_bytes import TopicBytes
 from odradek.storage.compaction import Cleaner, cleaner_settings
 from odradek.storage.earlier_run import peek
 from odradek.storage.log_manager import KnownTopic, LogManager
@@ -143,6 +144,7 @@ class Broker:
             replicas=ReplicaManager(config.node_id, logs, self._topic_config, timers),
             fetch_sessions=FetchSessions(clock, config.max_incremental_fetch_session_cache_slots),
             producer_ids=ProducerIds(self._allocate_producer_ids),
+            topic_bytes=TopicBytes(),
             clock=clock,
             timers=timers,
             background=background,

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from odradek.server.fetch_sessions import FetchSessions
     from odradek.server.probe import ServerProbe
     from odradek.server.producer_ids import ProducerIds
+    from odradek.server.topic_bytes import TopicBytes
     from odradek.storage.log_manager import LogManager
 
 
@@ -35,6 +36,7 @@ class Services:
     replicas: ReplicaManager
     fetch_sessions: FetchSessions
     producer_ids: ProducerIds
+    topic_bytes: TopicBytes
     clock: Clock
     timers: Timers
     background: PoolBackground

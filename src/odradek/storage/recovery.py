@@ -255,6 +255,8 @@ def _recover(
     producers, snapshot_offset = _producers_before(
         disk, request.path, segments, start, segments[first].base_offset
     )
+    # What the file says from here on may be of a log that was cut since; the batches know better.
+    epochs.truncate_from_end(segments[first].base_offset)
     truncated_bytes = 0
     next_offset = segments[first].base_offset
     for i in range(first, len(segments)):

@@ -309,3 +309,23 @@ def test_idle_logs_hold_no_files_open(real_store: Any, tools: Any) -> None:
     assert log._active._log is None
     assert tools.append(log, b"b").first_offset == 1
     assert tools.read_all(log) == [(0, b"a"), (1, b"b")]
+
+
+def test_retention_of_many_logs_lets_the_loop_breathe(store: Any, tools: Any) -> None:
+    logs = [store.create("t", i, retention_ms=1) for i in range(250)]
+    for log in logs:
+        tools.append(log, b"a")
+        log.high_watermark = 1
+    store.clock.ms += 1000
+    store.manager.housekeeping.apply_retention()
+    assert 0 < sum(log.log_start_offset for log in logs) < 250
+    store.timers.advance(100)
+    assert all(log.log_start_offset == 1 for log in logs)
+
+
+def test_checkpoints_that_did_not_change_are_not_written_again(store: Any, tools: Any) -> None:
+    tools.append(store.create(), b"a")
+    store.manager.housekeeping.write_high_watermarks()
+    store.disk.fail("write_atomically")
+    store.manager.housekeeping.write_high_watermarks()
+    assert not store.offline

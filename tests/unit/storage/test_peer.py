@@ -105,7 +105,8 @@ def kafkas_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     try:
         servers = {"bootstrap.servers": f"127.0.0.1:{port}", "log_level": 0}
         new = NewTopic("t", 1, 1, config={"segment.bytes": str(1 << 20)})
-        for future in AdminClient(servers).create_topics([new]).values():
+        admin = AdminClient(servers)
+        for future in admin.create_topics([new]).values():
             future.result(30)
         plain = Producer(
             {**servers, "batch.size": 4000, "linger.ms": 5, "enable.idempotence": True}

@@ -1,43 +1,40 @@
 """Metadata: brokers, topics and who leads what, as seen from the listener that was asked.
 
-The bytes of a topic are encoded once per image and version and reused, so that a client that asks for
-two thousand partitions costs a join. An unknown topic is created on the way when both the client and
-`auto.create.topics.enable` allow it, and is already there in the same answer.
+A reply with all topics is joined from bytes that were encoded before (`topic_bytes`). An unknown topic
+is created on the way when both the client and `auto.create.topics.enable` allow it, and is already there
+in the same answer.
 """
 
 from __future__ import annotations
 
 from collections.abc import Coroutine, Iterable
 from typing import Any, Final
-from uuid import UUID
 
 from odradek.controller.topics import NewTopic
 from odradek.errors import Err
-from odradek.metadata.image import MetadataImage, TopicImage
+from odradek.metadata.image import MetadataImage
 from odradek.protocol.api_keys import ApiKey
 from odradek.protocol.messages.metadata import (
     MetadataRequest,
     MetadataRequestTopic,
     MetadataResponse,
     MetadataResponseBroker,
-    MetadataResponsePartition,
     MetadataResponseTopic,
 )
 from odradek.server.authorized_operations import CLUSTER_OPERATIONS, NOT_ASKED, TOPIC_OPERATIONS
 from odradek.server.context import Context
-from odradek.server.internal_topics import is_internal
 from odradek.server.registry import handles
-from odradek.types import ZERO_UUID
+from odradek.server.topic_bytes import describe_topic
 
-# The first version whose requests may name topics by id; v0 has no way to ask for "no topics".
-_IDS_FROM: Final = 12
+# The first version in which a topic may have no name.
+_NAMELESS_FROM: Final = 12
 _AUTO_CREATE_FROM: Final = 4
 
 
 @handles(ApiKey.METADATA, versions=range(14))
 def metadata(
     context: Context, request: MetadataRequest
-) -> MetadataResponse | Coroutine[Any, Any, MetadataResponse]:
+) -> MetadataResponse | bytes | Coroutine[Any, Any, MetadataResponse | bytes]:
     """Answer from the image; wait only when topics are to be created."""
     image = context.image
     missing = _to_create(context, request, image)
@@ -56,7 +53,7 @@ def _to_create(context: Context, request: MetadataRequest, image: MetadataImage)
 
 async def _create_and_answer(
     context: Context, request: MetadataRequest, names: Iterable[str]
-) -> MetadataResponse:
+) -> MetadataResponse | bytes:
     errors: dict[str, Err] = {}
     for created in await context.controller.create_topics(
         [NewTopic(n) for n in dict.fromkeys(names)]
@@ -68,20 +65,10 @@ async def _create_and_answer(
 
 def _answer(
     context: Context, request: MetadataRequest, image: MetadataImage, errors: dict[str, Err]
-) -> MetadataResponse:
+) -> MetadataResponse | bytes:
     version = context.api_version
-    everything = request.topics is None or (version == 0 and not request.topics)
-    if everything:
-        topics = [_describe(topic, image) for topic in image.topics.values()]
-    else:
-        assert request.topics is not None
-        topics = [_look_up(wanted, image, errors) for wanted in request.topics]
-    if request.include_topic_authorized_operations:
-        for topic in topics:
-            if topic.error_code == Err.NONE:
-                topic.topic_authorized_operations = TOPIC_OPERATIONS
     asked_cluster = request.include_cluster_authorized_operations
-    return MetadataResponse(
+    response = MetadataResponse(
         brokers=[
             MetadataResponseBroker(
                 node_id=broker.id,
@@ -94,47 +81,38 @@ def _answer(
         ],
         cluster_id=image.cluster_id,
         controller_id=image.controller_id,
-        topics=topics,
         cluster_authorized_operations=CLUSTER_OPERATIONS if asked_cluster else NOT_ASKED,
     )
+    everything = request.topics is None or (version == 0 and not request.topics)
+    asked_topics = request.include_topic_authorized_operations
+    if everything and not asked_topics:
+        return context.services.topic_bytes.encode_all(response, image, version)
+    if everything:
+        topics = [describe_topic(topic, image) for topic in image.topics.values()]
+    else:
+        assert request.topics is not None
+        topics = [_look_up(wanted, image, errors, version) for wanted in request.topics]
+    if asked_topics:
+        for topic in topics:
+            if topic.error_code == Err.NONE:
+                topic.topic_authorized_operations = TOPIC_OPERATIONS
+    response.topics = topics
+    return response
 
 
 def _look_up(
-    wanted: MetadataRequestTopic, image: MetadataImage, errors: dict[str, Err]
+    wanted: MetadataRequestTopic, image: MetadataImage, errors: dict[str, Err], version: int
 ) -> MetadataResponseTopic:
     if wanted.name is None:
         by_id = image.topics_by_id.get(wanted.topic_id)
-        if by_id is None:
-            return _unknown(None, wanted.topic_id, Err.UNKNOWN_TOPIC_ID)
-        return _describe(by_id, image)
+        if by_id is not None:
+            return describe_topic(by_id, image)
+        no_name = None if version >= _NAMELESS_FROM else ""
+        return MetadataResponseTopic(
+            error_code=Err.UNKNOWN_TOPIC_ID, name=no_name, topic_id=wanted.topic_id
+        )
     topic = image.topics.get(wanted.name)
-    if topic is None:
-        err = errors.get(wanted.name, Err.UNKNOWN_TOPIC_OR_PARTITION)
-        return _unknown(wanted.name, ZERO_UUID, err)
-    return _describe(topic, image)
-
-
-def _unknown(name: str | None, topic_id: UUID, err: Err) -> MetadataResponseTopic:
-    return MetadataResponseTopic(error_code=err, name=name, topic_id=topic_id, partitions=[])
-
-
-def _describe(topic: TopicImage, image: MetadataImage) -> MetadataResponseTopic:
-    alive = image.brokers
-    return MetadataResponseTopic(
-        error_code=Err.NONE,
-        name=topic.name,
-        topic_id=topic.id,
-        is_internal=is_internal(topic.name),
-        partitions=[
-            MetadataResponsePartition(
-                error_code=Err.NONE if partition.leader in alive else Err.LEADER_NOT_AVAILABLE,
-                partition_index=index,
-                leader_id=partition.leader,
-                leader_epoch=partition.leader_epoch,
-                replica_nodes=list(partition.replicas),
-                isr_nodes=list(partition.isr),
-                offline_replicas=[r for r in partition.replicas if r not in alive],
-            )
-            for index, partition in enumerate(topic.partitions)
-        ],
-    )
+    if topic is not None:
+        return describe_topic(topic, image)
+    err = errors.get(wanted.name, Err.UNKNOWN_TOPIC_OR_PARTITION)
+    return MetadataResponseTopic(error_code=err, name=wanted.name)
