@@ -91,6 +91,9 @@ class Machine:
         }
         self.config = topic_config(self.broker_config, overrides)
         self.records: dict[int, bytes] = {}  # every record that was not cut off
+        self.epochs: dict[int, int] = {}  # of every record
+        self.epoch = 0
+        self.start_max = 0
         self.next_value = 0
         self.sequence = 0
         self.manager = self._manager()
@@ -120,12 +123,11 @@ class Machine:
         self.clock.ms += self.rng.randint(0, 50)
         records = [Record(i, self.clock.ms, None, value, ()) for i, value in enumerate(values)]
         batch = build_batch(records, producer_id=9, producer_epoch=0, base_sequence=self.sequence)
-        result = self.log.append(
-            memoryview(batch), leader_epoch=self.rng.choice([0, 1, 2]), now_ms=self.clock.ms
-        )
+        result = self.log.append(memoryview(batch), leader_epoch=self.epoch, now_ms=self.clock.ms)
         self.sequence += len(values)
         for i, value in enumerate(values):
             self.records[result.first_offset + i] = value
+            self.epochs[result.first_offset + i] = self.epoch
         if self.rng.random() < 0.8:
             self.log.high_watermark = self.rng.randint(
                 self.log.high_watermark, self.log.log_end_offset
@@ -141,9 +143,13 @@ class Machine:
         batch = build_batch(
             records, producer_id=9, producer_epoch=0, base_sequence=kept.first_sequence
         )
-        result = self.log.append(memoryview(batch), leader_epoch=2, now_ms=self.clock.ms)
+        result = self.log.append(memoryview(batch), leader_epoch=self.epoch, now_ms=self.clock.ms)
         assert result.duplicate
         assert result.first_offset == kept.first_offset
+
+    def elect(self) -> None:
+        self.epoch += 1
+        self.log.assign_epoch(self.epoch, self.log.log_end_offset)
 
     def roll(self) -> None:
         self.log.roll(self.clock.ms)
@@ -246,6 +252,10 @@ class Machine:
         assert self._read_all() == expected
         if expected:
             assert log.log_end_offset == expected[-1][0] + 1
+        self.start_max = max(self.start_max, log.log_start_offset)
+        for offset, _ in expected:
+            if offset >= self.start_max:  # below, the epochs were forgotten with the records
+                assert log.epoch_for(offset) == self.epochs[offset]
         for offset in (log.log_start_offset - 1, log.log_end_offset + 1):
             with pytest.raises(ApiError) as caught:
                 log.read(offset, 100, upto=log.log_end_offset)
@@ -255,6 +265,7 @@ class Machine:
 STEP_WEIGHTS: dict[str, int] = {
     "append": 40,
     "repeat": 4,
+    "elect": 3,
     "roll": 3,
     "flush": 5,
     "background": 15,

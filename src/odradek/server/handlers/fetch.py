@@ -42,6 +42,8 @@ from odradek.storage.log_values import LogSlice
 
 VERSIONS: Final = range(4, 19)
 READ_COMMITTED: Final = 1
+# KIP-110: a client that speaks an older version cannot read zstd.
+ZSTD_FROM: Final = 10
 # Below this a copy into the reply is as cheap as a sendfile of its own (measured equal at 16 KB).
 SENDFILE_BYTES_MIN: Final = 24 * 1024
 
@@ -51,7 +53,7 @@ _SIZE = struct.Struct(">i")
 class _Read:
     """One partition of the answer."""
 
-    __slots__ = ("fetch", "head", "partition", "slice")
+    __slots__ = ("fetch", "head", "partition", "records", "slice")
 
     def __init__(
         self,
@@ -64,6 +66,18 @@ class _Read:
         self.head = head
         self.partition = partition
         self.slice = log_slice
+        self.records: bytes | None = None
+
+    def is_ready(self) -> bool:
+        """Whether the records can go out now; small ones are taken into memory on the way."""
+        log_slice = self.slice
+        if log_slice is None:
+            return True
+        file, position, size = log_slice
+        if size >= SENDFILE_BYTES_MIN:
+            return is_warm(file.fileno(), position, size)
+        self.records = read_warm(file.fileno(), position, size)
+        return self.records is not None
 
 
 @handles_raw(ApiKey.FETCH, versions=VERSIONS)
@@ -149,6 +163,10 @@ class _Fetch:
             partition = replicas.find_by_id(wanted.topic, wanted.index)
         partition.check_leader(wanted.current_leader_epoch)
         log = partition.log
+        if self.context.api_version < ZSTD_FROM and log.config.compression_type == "zstd":
+            raise ApiError(
+                Err.UNSUPPORTED_COMPRESSION_TYPE, f"zstd needs Fetch v{ZSTD_FROM} or newer"
+            )
         high_watermark = log.high_watermark
         last_stable_offset = log.last_stable_offset
         diverging = self._diverging(partition, wanted)
@@ -222,12 +240,7 @@ class _Fetch:
 
     def answer(self, *, parked: bool) -> None:
         """Send the answer, after reading ahead what the page cache does not have."""
-        cold = [
-            read.slice
-            for read in self.reads
-            if read.slice is not None
-            and not is_warm(read.slice.file.fileno(), read.slice.position, read.slice.size)
-        ]
+        cold = [read.slice for read in self.reads if read.slice and not read.is_ready()]
         if not cold:
             chunks = self._chunks()
             if parked:
@@ -281,11 +294,9 @@ class _Fetch:
         """Put a partition's records into the answer; how many bytes `pieces` grew by."""
         log_slice = read.slice
         assert log_slice is not None
-        if log_slice.size < SENDFILE_BYTES_MIN:
-            records = read_warm(log_slice.file.fileno(), log_slice.position, log_slice.size)
-            if records is not None:
-                run.append(records)
-                return 0
+        if read.records is not None:
+            run.append(read.records)
+            return 0
         grown = _close_run(run, pieces) + log_slice.size
         pieces.append(FileChunk(log_slice.file, log_slice.position, log_slice.size))
         return grown

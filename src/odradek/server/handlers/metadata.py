@@ -10,8 +10,9 @@ from __future__ import annotations
 from collections.abc import Coroutine, Iterable
 from typing import Any, Final
 
+from odradek.controller.names import check_name
 from odradek.controller.topics import NewTopic
-from odradek.errors import Err
+from odradek.errors import ApiError, Err
 from odradek.metadata.image import MetadataImage
 from odradek.protocol.api_keys import ApiKey
 from odradek.protocol.messages.metadata import (
@@ -114,5 +115,14 @@ def _look_up(
     topic = image.topics.get(wanted.name)
     if topic is not None:
         return describe_topic(topic, image)
-    err = errors.get(wanted.name, Err.UNKNOWN_TOPIC_OR_PARTITION)
+    err = errors.get(wanted.name) or _why_unknown(wanted.name)
     return MetadataResponseTopic(error_code=err, name=wanted.name)
+
+
+def _why_unknown(name: str) -> Err:
+    """A name that no topic can have is worth more than "unknown": the client need not ask again."""
+    try:
+        check_name(name)
+    except ApiError as error:
+        return error.err
+    return Err.UNKNOWN_TOPIC_OR_PARTITION

@@ -23,6 +23,8 @@ from odradek.protocol.messages.produce import (
     TopicProduceData,
     TopicProduceResponse,
 )
+from odradek.records.batch import HEADER_BYTES, read_header
+from odradek.records.compression import Codec
 from odradek.replication.partition import Partition
 from odradek.replication.purgatory import DelayedProduce
 from odradek.server.context import Context
@@ -32,6 +34,8 @@ from odradek.server.session import Session
 
 ACKS: Final = (0, 1, -1)
 VERSIONS: Final = range(3, 14)
+# KIP-110: a client that speaks an older version cannot have zstd.
+ZSTD_FROM: Final = 7
 
 
 # Advertised from 0: librdkafka decides by that whether it may compress (KAFKA-18659).
@@ -102,6 +106,7 @@ class _Produce:
     def _append_topic(self, topic_data: TopicProduceData, now_ms: int) -> None:
         topic = self._key(topic_data)
         acks = self.request.acks
+        version = self.context.api_version
         replicas = self.context.services.replicas
         probe = self.context.services.probe
         done: list[PartitionDone] = []
@@ -116,6 +121,8 @@ class _Produce:
                     raise ApiError(
                         Err.INVALID_RECORD, "send at least one record batch per partition"
                     )
+                if version < ZSTD_FROM:
+                    _refuse_zstd(records)
                 result = replicas.append(partition, records, acks, now_ms)
             except ApiError as error:
                 self.errors.append((topic, index, error))
@@ -200,6 +207,13 @@ class _Produce:
             return LeaderIdAndEpoch()
         partition = image.partitions[index]
         return LeaderIdAndEpoch(leader_id=partition.leader, leader_epoch=partition.leader_epoch)
+
+
+def _refuse_zstd(records: memoryview) -> None:
+    if len(records) >= HEADER_BYTES and read_header(records).codec == Codec.ZSTD:
+        raise ApiError(
+            Err.UNSUPPORTED_COMPRESSION_TYPE, f"zstd needs Produce v{ZSTD_FROM} or newer"
+        )
 
 
 def _is(partition: Partition, topic: str | bytes, index: int) -> bool:
