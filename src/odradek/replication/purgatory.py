@@ -9,6 +9,8 @@ fetch once and the producers get their answers first.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from functools import partial
+from typing import NamedTuple
 
 from odradek.interfaces import TimerHandle, Timers
 from odradek.replication.partition import Partition, Waiter
@@ -88,14 +90,28 @@ class DelayedFetch(Delayed):
             self.finish()
 
 
+class Required(NamedTuple):
+    """What must have happened to a partition before a produce is answered."""
+
+    end_offset: int
+    replicated: bool  # all in-sync replicas have everything below (acks -1)
+    synced: bool  # everything below is on the disk (flush.messages)
+
+    def is_met_by(self, partition: Partition) -> bool:
+        """Whether it has happened."""
+        if self.replicated and partition.high_watermark < self.end_offset:
+            return False
+        return not self.synced or partition.log.recovery_point >= self.end_offset
+
+
 class DelayedProduce(Delayed):
-    """Waits until the high watermark of each partition has passed what was appended there."""
+    """Waits until what was appended is on all in-sync replicas, or on the disk, as required."""
 
     __slots__ = ("_required",)
 
     def __init__(
         self,
-        required: dict[Partition, int],
+        required: dict[Partition, Required],
         wait_ms: float,
         timers: Timers,
         call_soon: CallSoon,
@@ -103,11 +119,16 @@ class DelayedProduce(Delayed):
     ) -> None:
         self._required = dict(required)
         super().__init__(required, wait_ms, timers, call_soon, done)
+        for partition, wanted in required.items():
+            if wanted.synced:
+                partition.log.when_flushed(
+                    wanted.end_offset, partial(self.on_high_watermark, partition)
+                )
 
     def on_high_watermark(self, partition: Partition) -> None:
-        """Cross off what has reached all in-sync replicas."""
-        required = self._required.get(partition)
-        if required is not None and partition.high_watermark >= required:
+        """Cross off the partition if it has what is required; a finished sync comes here too."""
+        wanted = self._required.get(partition)
+        if wanted is not None and wanted.is_met_by(partition):
             del self._required[partition]
             if not self._required:
                 self.finish()

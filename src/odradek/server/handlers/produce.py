@@ -26,7 +26,7 @@ from odradek.protocol.messages.produce import (
 from odradek.records.batch import HEADER_BYTES, read_header
 from odradek.records.compression import Codec
 from odradek.replication.partition import Partition
-from odradek.replication.purgatory import DelayedProduce
+from odradek.replication.purgatory import DelayedProduce, Required
 from odradek.server.context import Context
 from odradek.server.registry import handles_raw
 from odradek.server.replies import frame_reply
@@ -41,7 +41,7 @@ ZSTD_FROM: Final = 7
 # Advertised from 0: librdkafka decides by that whether it may compress (KAFKA-18659).
 @handles_raw(ApiKey.PRODUCE, versions=VERSIONS, advertised_from=0)
 def produce(session: Session, context: Context, frame: memoryview, body_offset: int) -> None:
-    """Append, then answer now, later (acks -1 with followers), or never (acks 0)."""
+    """Append, then answer now, later (followers must fetch, a disk must sync), or never (acks 0)."""
     request, _ = decode_from(ProduceRequest, frame, body_offset, context.api_version)
     work = _Produce(session, context, request)
     work.append_all()
@@ -49,7 +49,7 @@ def produce(session: Session, context: Context, frame: memoryview, body_offset: 
         if work.failed:
             reason = work.errors[0][2].message
             session.close(f"acks=0 produce of client {context.client_id!r} failed: {reason}")
-    elif work.required and request.acks == -1:
+    elif work.required:
         session.park()
         waiting = DelayedProduce(
             work.required,
@@ -75,8 +75,8 @@ class _Produce:
         self.done: list[tuple[str | bytes, list[PartitionDone]]] = []
         # (topic, index, error) of the partitions that refused.
         self.errors: list[tuple[str | bytes, int, ApiError]] = []
-        # Partitions whose followers must still fetch, and up to where.
-        self.required: dict[Partition, int] = {}
+        # What must still happen before the answer.
+        self.required: dict[Partition, Required] = {}
 
     @property
     def failed(self) -> bool:
@@ -135,15 +135,21 @@ class _Produce:
             done.append(
                 (index, result.first_offset, result.log_append_time_ms, result.log_start_offset)
             )
-            if partition.high_watermark <= result.last_offset:
-                self.required[partition] = result.last_offset + 1
+            end_offset = result.last_offset + 1
+            log = partition.log
+            replicated = acks == -1 and log.high_watermark < end_offset
+            synced = end_offset - log.recovery_point >= log.config.flush_messages
+            if replicated or synced:
+                self.required[partition] = Required(end_offset, replicated, synced)
         self.done.append((topic, done))
 
     def finish_waiting(self) -> None:
-        """All in-sync replicas have it, or the time is up."""
-        late = {p for p, end in self.required.items() if p.high_watermark < end}
+        """It is where it has to be, or the time is up."""
+        late = {p for p, wanted in self.required.items() if not wanted.is_met_by(p)}
         if late:
-            error = ApiError(Err.REQUEST_TIMED_OUT, "the in-sync replicas did not fetch in time")
+            error = ApiError(
+                Err.REQUEST_TIMED_OUT, "in-sync replicas or the disk did not take it in time"
+            )
             for topic, done in self.done:
                 for entry in tuple(done):
                     if any(_is(p, topic, entry[0]) for p in late):
