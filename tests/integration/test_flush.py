@@ -11,11 +11,11 @@ def test_an_acknowledged_record_is_synced(embedded: EmbeddedBroker, make_topic_o
     """With flush.messages=1 the recovery point has passed a record when it is acknowledged."""
     topic = make_topic_on(embedded.bootstrap_servers)(config={"flush.messages": "1"})
     producer = Producer({"bootstrap.servers": embedded.bootstrap_servers, "linger.ms": 0})
+    told = []
     for number in range(5):
-        told = []
-        producer.produce(topic, b"x", on_delivery=lambda error, message: told.append(error))
+        producer.produce(topic, b"x", on_delivery=lambda error, _: told.append(error))
         assert producer.flush(30) == 0
-        assert told == [None]
+        assert told == [None] * (number + 1)
         log = embedded.call(lambda broker: broker.services.logs.get(topic, 0))
         assert log is not None
         assert log.recovery_point >= number + 1

@@ -16,6 +16,7 @@ import socket
 from collections.abc import Mapping
 from contextlib import AsyncExitStack
 from dataclasses import dataclass
+from ipaddress import ip_address
 from pathlib import Path
 from typing import Any, Final
 
@@ -310,19 +311,20 @@ def _say_what_is_advertised(
             ports[listener.name],
             where,
         )
-        if listener.host in WILDCARDS and not _resolves(tells.host):
+        if listener.host in WILDCARDS and not _is_reachable(tells.host):
             log.warning(
-                "clients are told to connect to %s, a name that does not resolve here; "
-                "set advertised.listeners=%s://<address that clients reach>:%d",
+                "clients are told to connect to %s, which from here means nowhere or this machine "
+                "only; set advertised.listeners=%s://<address that clients reach>:%d",
                 where,
                 listener.name,
                 ports[listener.name],
             )
 
 
-def _resolves(host: str) -> bool:
+def _is_reachable(host: str) -> bool:
+    """Whether a name resolves to an address that other machines may know too."""
     try:
-        socket.getaddrinfo(host, None)
+        found = socket.getaddrinfo(host, None, type=socket.SOCK_STREAM)
     except OSError:
         return False
-    return True
+    return any(not ip_address(entry[4][0]).is_loopback for entry in found)

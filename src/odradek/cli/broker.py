@@ -76,8 +76,12 @@ def main(argv: Sequence[str]) -> int:
     _raise_open_files_limit()
     try:
         event_loop.run(_serve(config))
-    except (ConfigError, LogDirRefused, StoreUnusable, OSError) as error:
+    except (ConfigError, LogDirRefused, StoreUnusable) as error:
         print(f"odradek broker: {error}", file=sys.stderr)
+        return 1
+    except OSError as error:
+        where = f"{error.filename}: " if error.filename else ""
+        print(f"odradek broker: {where}{error.strerror or error}", file=sys.stderr)
         return 1
     return 0
 

@@ -68,7 +68,7 @@ def advertised_listeners(config: BrokerConfig, hostname: str) -> tuple[Listener,
     bound = bound_listeners(config)
     advertised = _parse_all(config, "advertised.listeners", _advertised_texts(config, bound))
     for listener in advertised:
-        if listener.host in WILDCARDS and listener.host:
+        if config.advertised_listeners and listener.host in WILDCARDS and listener.host:
             raise ConfigError(
                 f"advertised.listeners: {listener} means every interface, which no client can "
                 "connect to; set advertised.listeners to a name or address that clients reach"
@@ -80,7 +80,10 @@ def advertised_listeners(config: BrokerConfig, hostname: str) -> tuple[Listener,
                 f"advertised.listeners: {listener.name} is not among listeners "
                 f"({_joined(sorted(names))})"
             )
-    return tuple(listener._replace(host=listener.host or hostname) for listener in advertised)
+    return tuple(
+        listener._replace(host=hostname) if listener.host in WILDCARDS else listener
+        for listener in advertised
+    )
 
 
 def inter_broker_listener(config: BrokerConfig) -> str:

@@ -68,7 +68,7 @@ def test_advertised_listeners_go_their_own_way() -> None:
         ({"listeners": "SSL://:9093"}, "comes later with security"),
         ({"listeners": "SASL_PLAINTEXT://:9093"}, "comes later with security"),
         ({"listeners": ""}, "at least one"),
-        ({"listeners": "PLAINTEXT://0.0.0.0:9092"}, "no client can connect to"),
+        ({"advertised.listeners": "PLAINTEXT://0.0.0.0:9092"}, "no client can connect to"),
         ({"advertised.listeners": "OTHER://a:1"}, "OTHER has no protocol"),
         ({"advertised.listeners": "SSL://a:1"}, "not among listeners (PLAINTEXT)"),
     ],
@@ -114,3 +114,11 @@ def test_the_listener_between_brokers() -> None:
     config, _ = BrokerConfig.from_strings({"inter.broker.listener.name": "INSIDE"})
     with pytest.raises(ConfigError, match="expected one of PLAINTEXT"):
         inter_broker_listener(config)
+
+
+@pytest.mark.parametrize("host", ["", "0.0.0.0", "[::]"])
+def test_all_interfaces_are_advertised_by_name(host: str) -> None:
+    """S-9.20: a listener on every interface tells clients the machine's name, not the wildcard."""
+    config, _ = BrokerConfig.from_strings({"listeners": f"PLAINTEXT://{host}:9092"})
+    (told,) = advertised_listeners(config, "broker.example")
+    assert (told.host, told.port) == ("broker.example", 9092)
