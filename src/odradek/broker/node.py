@@ -12,7 +12,9 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import resource
 import socket
+import sys
 from collections.abc import Mapping
 from contextlib import AsyncExitStack
 from dataclasses import dataclass
@@ -161,6 +163,7 @@ class Broker:
             for topic in image.topics.values()
         }
         logs.open(known)
+        logs.on_offline = lambda _, affected, __: services.replicas.dir_failed(affected)
         self._undo.callback(lambda: logs.close(clean=self._clean))
         services.replicas.load(image)
         self._undo.callback(services.replicas.close)
@@ -277,7 +280,7 @@ def _is_broker(resource: ConfigResource) -> bool:
 
 def _connection_limits(config: BrokerConfig) -> ConnectionLimits:
     return ConnectionLimits(
-        connections_max=config.max_connections,
+        connections_max=min(config.max_connections, _descriptors_for_connections()),
         connections_per_ip_max=config.max_connections_per_ip,
         per_ip_overrides=_per_ip_overrides(config.max_connections_per_ip_overrides),
         idle_ms_max=config.connections_max_idle_ms,
@@ -286,6 +289,12 @@ def _connection_limits(config: BrokerConfig) -> ConnectionLimits:
         receive_buffer_bytes=config.socket_receive_buffer_bytes,
         backlog=config.socket_listen_backlog_size,
     )
+
+
+def _descriptors_for_connections() -> int:
+    """Half of what the process may open: strangers must not keep the logs from opening files."""
+    open_files, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+    return sys.maxsize if open_files == resource.RLIM_INFINITY else open_files // 2
 
 
 def _per_ip_overrides(text: str) -> dict[str, int]:

@@ -115,4 +115,4 @@ class Waiter:
         """The high watermark rose."""
 
     def on_gone(self, partition: Partition) -> None:
-        """The partition was deleted or lost its leadership."""
+        """The partition was deleted, or its log dir went offline."""

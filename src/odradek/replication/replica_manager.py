@@ -8,7 +8,7 @@ thread.
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from itertools import islice
 from typing import Final
 from uuid import UUID
@@ -196,6 +196,22 @@ class ReplicaManager:
         self._to_make = {tp: None for tp in self._to_make if tp.topic != topic.name}
         for index, partition in self._by_name.pop(topic.name, {}).items():
             partition.leader_id = -1
-            for waiter in tuple(partition.waiting):
-                waiter.on_gone(partition)
-            self._logs.delete(topic.name, index)
+            _tell_gone(partition)
+            try:
+                self._logs.delete(topic.name, index)
+            except ApiError as error:
+                log.error("the log of %s is left: %s", partition.topic_partition, error)
+
+    # -- failing -------------------------------------------------------------------------------
+
+    def dir_failed(self, affected: Iterable[TopicPartition]) -> None:
+        """A log dir went offline: whoever waits for its partitions is told."""
+        for tp in affected:
+            partition = self._by_name.get(tp.topic, _NO_PARTITIONS).get(tp.partition)
+            if partition is not None:
+                _tell_gone(partition)
+
+
+def _tell_gone(partition: Partition) -> None:
+    for waiter in tuple(partition.waiting):
+        waiter.on_gone(partition)

@@ -32,26 +32,39 @@ def error_response(
 
 
 def _fill(response: Struct, request: Struct, version: int, err: Err, text: str) -> None:
+    """Let `response` say what the request said, and the error."""
     fields = {f.name: f for f in type(response).FIELDS if f.on_wire(version)}
     for field in type(request).FIELDS:
         same = fields.get(field.name)
         if same is not None and same.kind is field.kind and field.kind is not Kind.ARRAY:
             setattr(response, field.name, getattr(request, field.name))
     if "error_code" in fields:
-        _set(response, "error_code", err)
-        if "error_message" in fields:
-            _set(response, "error_message", text)
+        _tell(response, version, err, text)
         return
-    asked = [f for f in type(request).FIELDS if _holds_structs(f)]
+    asked = [f for f in type(request).FIELDS if f.kind is Kind.ARRAY and f.on_wire(version)]
     told = [f for f in fields.values() if _holds_structs(f) and _tells_error(_element(f), version)]
     for question, answer in zip(asked, told, strict=False):
-        element = _element(answer)
         entries = []
         for entry in getattr(request, question.name) or ():
-            mirrored = element()
-            _fill(mirrored, entry, version, err, text)
+            mirrored = _element(answer)()
+            if isinstance(entry, Struct):
+                _fill(mirrored, entry, version, err, text)
+            else:
+                _set(mirrored, _first_of_kind(mirrored, question.element, version), entry)
+                _tell(mirrored, version, err, text)
             entries.append(mirrored)
         setattr(response, answer.name, entries)
+
+
+def _tell(response: Struct, version: int, err: Err, text: str) -> None:
+    _set(response, "error_code", err)
+    if any(f.name == "error_message" and f.on_wire(version) for f in type(response).FIELDS):
+        _set(response, "error_message", text)
+
+
+def _first_of_kind(response: Struct, kind: object, version: int) -> str:
+    """Where an answer repeats a bare name or number of the question: its first field of that kind."""
+    return next(f.name for f in type(response).FIELDS if f.kind is kind and f.on_wire(version))
 
 
 def _set(struct_: Struct, name: str, value: Any) -> None:

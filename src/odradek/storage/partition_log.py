@@ -292,6 +292,9 @@ class PartitionLog(ReadableLog):
 
     def _roll_after_ms(self) -> int:
         segment_ms = self.config.segment_ms
+        if "compact" in self.config.cleanup_policy:
+            # A record is compacted in time only if its segment is not the active one any more.
+            segment_ms = min(segment_ms, self.config.max_compaction_lag_ms)
         jitter_ms = min(self.config.segment_jitter_ms, segment_ms)
         if jitter_ms:
             # Any spread will do as long as it stays the same: no random numbers needed.

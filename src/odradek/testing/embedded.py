@@ -19,6 +19,7 @@ from typing import Any, Final, Self, TypeVar
 from odradek.broker.node import Broker, BrokerEnvironment
 from odradek.config.broker import BrokerConfig
 from odradek.errors import Err
+from odradek.interfaces import Disk
 from odradek.protocol.api_keys import ApiKey
 from odradek.runtime.loop import new_event_loop
 from odradek.server.faults import Fault, Faults
@@ -39,6 +40,7 @@ class EmbeddedBroker:
 
     `config`: broker keys as in server.properties. `data_dir`: where to keep the data; without one, a
     temporary folder that is removed at the end. `clock`: a `MovableClock` to travel in time with.
+    `disk`: the file systems as the broker's logs see them, to let them fail.
     """
 
     def __init__(
@@ -47,12 +49,14 @@ class EmbeddedBroker:
         *,
         data_dir: Path | None = None,
         clock: MovableClock | None = None,
+        disk: Disk | None = None,
     ) -> None:
         self.clock = clock or MovableClock()
         self._config = {**TEST_DEFAULTS, **(config or {})}
         self._own_dir = data_dir is None
         self._given_dir = data_dir
         self.data_dir = data_dir or Path()
+        self._disk = disk
         self._faults = Faults()
         self._broker: Broker | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
@@ -130,7 +134,9 @@ class EmbeddedBroker:
         self._stopping = asyncio.Event()
         timers = MovableTimers(loop, self.clock)
         config, _ = BrokerConfig.from_strings({"log.dirs": str(self.data_dir), **self._config})
-        environment = BrokerEnvironment(clock=self.clock, timers=timers, faults=self._faults)
+        environment = BrokerEnvironment(
+            clock=self.clock, timers=timers, disk=self._disk, faults=self._faults
+        )
         self._broker = broker = Broker(config, environment)
         await broker.start()
         ready.set_result(None)

@@ -6,9 +6,10 @@ from pathlib import Path
 from xml.etree import ElementTree
 
 import pytest
-from benchmarks import compare, report
+from benchmarks import compare, report, toolbox
 from benchmarks.experiments import ALL
 from benchmarks.figures import Verdict, growth, judge, percentile, ratios
+from benchmarks.heat import is_steady
 from benchmarks.plot import place
 from benchmarks.results import Problem, Result, Results
 from benchmarks.shapes import Better, Sizes, Stage
@@ -97,6 +98,20 @@ def test_selection_is_by_the_beginning_of_names() -> None:
     }
     assert compare.selected(None) == list(ALL)
     assert compare.selected("nothing-like-it") == []
+
+
+def test_without_the_peer_it_says_so(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(toolbox, "KAFKA_PEER", tmp_path / "kafka-peer")
+    assert compare.main([]) == 2
+    assert "nothing to compare with" in capsys.readouterr().err
+
+
+def test_heating_ends_when_turns_get_no_cheaper() -> None:
+    assert not is_steady([6.0, 3.9, 3.6, 2.0])
+    assert not is_steady([1.0, 1.0, 1.0])
+    assert is_steady([1.2, 1.1, 1.2, 1.1])
 
 
 def test_a_warm_up_stores_the_same_data_for_all_rounds() -> None:

@@ -123,6 +123,16 @@ def test_an_idle_segment_rolls_when_the_clock_says_so(store: Any, tools: Any) ->
     assert [segment.base_offset for segment in log.segments] == [0, 1]
 
 
+@pytest.mark.parametrize(("policy", "rolls"), [("compact", True), ("delete", False)])
+def test_the_compaction_lag_bounds_the_active_segment(
+    store: Any, tools: Any, policy: str, rolls: bool
+) -> None:
+    """max.compaction.lag.ms is kept only if records leave the active segment in time."""
+    log = store.create(cleanup_policy=policy, max_compaction_lag_ms=1000)
+    tools.append(log, b"a")
+    assert log.maybe_roll(store.clock.ms + 1001) is rolls
+
+
 def test_a_full_index_rolls_the_segment(store: Any, tools: Any) -> None:
     log = store.create(segment_index_bytes=48, index_interval_bytes=0)
     for i in range(12):

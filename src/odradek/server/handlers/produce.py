@@ -125,7 +125,10 @@ class _Produce:
                     _refuse_zstd(records)
                 result = replicas.append(partition, records, acks, now_ms)
             except ApiError as error:
-                self.errors.append((topic, index, error))
+                # Not the one that was raised: with its traceback it holds all that those frames held,
+                # expanded batches for one, and in a cycle with this frame.
+                refusal = ApiError(error.err, error.message, error.record_errors)
+                self.errors.append((topic, index, refusal))
                 probe.produce_failed(error.err)
                 continue
             if not result.duplicate:
@@ -144,15 +147,13 @@ class _Produce:
         self.done.append((topic, done))
 
     def finish_waiting(self) -> None:
-        """It is where it has to be, or the time is up."""
-        late = {p for p, wanted in self.required.items() if not wanted.is_met_by(p)}
-        if late:
-            error = ApiError(
-                Err.REQUEST_TIMED_OUT, "in-sync replicas or the disk did not take it in time"
-            )
+        """It is where it has to be, or never will be, or the time is up."""
+        late = [p for p, wanted in self.required.items() if not wanted.is_met_by(p)]
+        for partition in late:
+            error = _why_late(partition)
             for topic, done in self.done:
                 for entry in tuple(done):
-                    if any(_is(p, topic, entry[0]) for p in late):
+                    if _is(partition, topic, entry[0]):
                         done.remove(entry)
                         self.errors.append((topic, entry[0], error))
         self.session.resume((self.reply(),))
@@ -220,6 +221,14 @@ def _refuse_zstd(records: memoryview) -> None:
         raise ApiError(
             Err.UNSUPPORTED_COMPRESSION_TYPE, f"zstd needs Produce v{ZSTD_FROM} or newer"
         )
+
+
+def _why_late(partition: Partition) -> ApiError:
+    if not partition.is_leader:
+        return ApiError(Err.NOT_LEADER_OR_FOLLOWER)
+    if partition.log.dir.offline_reason is not None:
+        return partition.log.dir.offline_error()
+    return ApiError(Err.REQUEST_TIMED_OUT, "in-sync replicas or the disk did not take it in time")
 
 
 def _is(partition: Partition, topic: str | bytes, index: int) -> bool:

@@ -1,0 +1,1 @@
+"""Programs that run as children of a benchmark, so that a client's work is not the harness's."""

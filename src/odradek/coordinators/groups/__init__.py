@@ -1,0 +1,1 @@
+"""Consumer groups: membership by both protocols, committed offsets (pure)."""

@@ -1,0 +1,1 @@
+"""Transactions: who writes what under which epoch, and how it ends (pure)."""
