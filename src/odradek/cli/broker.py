@@ -16,6 +16,7 @@ import signal
 import sys
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Final
 
 from odradek import __version__
 from odradek.broker.node import Broker
@@ -28,6 +29,11 @@ from odradek.runtime.logs import set_up_logging
 from odradek.storage.log_dir import LogDirRefused
 
 log = logging.getLogger("odradek.broker")
+
+# Requests leave next to no cycles behind: collecting 70 times less often saves a twentieth of the CPU.
+GC_THRESHOLDS: Final = (50_000, 20, 50)
+# How long the loop's thread waits for a pool thread that computes (compaction, look-ups by time).
+SWITCH_INTERVAL_SECONDS: Final = 0.0005
 
 EXAMPLES = """\
 examples:
@@ -74,6 +80,7 @@ def main(argv: Sequence[str]) -> int:
     for note in notes:
         log.warning("%s", note)
     _raise_open_files_limit()
+    sys.setswitchinterval(SWITCH_INTERVAL_SECONDS)
     try:
         event_loop.run(_serve(config))
     except (ConfigError, LogDirRefused, StoreUnusable) as error:
@@ -106,6 +113,7 @@ async def _serve(config: BrokerConfig) -> None:
     # What was built so far lives as long as the process: keep the collector from walking it again.
     gc.collect()
     gc.freeze()
+    gc.set_threshold(*GC_THRESHOLDS)
     listeners = ", ".join(f"{name} {port}" for name, port in broker.ports.items())
     log.info(
         "odradek %s serves as node %d: %s; data in %s",
