@@ -26,6 +26,7 @@ from odradek.server.authorized_operations import CLUSTER_OPERATIONS, NOT_ASKED, 
 from odradek.server.context import Context
 from odradek.server.registry import handles
 from odradek.server.topic_bytes import describe_topic
+from odradek.types import ZERO_UUID
 
 # The first version in which a topic may have no name.
 _NAMELESS_FROM: Final = 12
@@ -49,7 +50,11 @@ def _to_create(context: Context, request: MetadataRequest, image: MetadataImage)
         return []
     if context.api_version >= _AUTO_CREATE_FROM and not request.allow_auto_topic_creation:
         return []
-    return [t.name for t in request.topics if t.name is not None and t.name not in image.topics]
+    return [
+        t.name
+        for t in request.topics
+        if t.name is not None and t.topic_id == ZERO_UUID and t.name not in image.topics
+    ]
 
 
 async def _create_and_answer(
@@ -104,7 +109,7 @@ def _answer(
 def _look_up(
     wanted: MetadataRequestTopic, image: MetadataImage, errors: dict[str, Err], version: int
 ) -> MetadataResponseTopic:
-    if wanted.name is None:
+    if wanted.name is None or wanted.topic_id != ZERO_UUID:  # Java sends an id and an empty name
         by_id = image.topics_by_id.get(wanted.topic_id)
         if by_id is not None:
             return describe_topic(by_id, image)
