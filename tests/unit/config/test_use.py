@@ -9,6 +9,8 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
+import pytest
+
 import odradek
 from odradek.config.broker import BrokerConfig
 from odradek.config.topic import TopicConfig
@@ -58,3 +60,35 @@ def test_effective_broker_keys_are_read_and_others_are_not() -> None:
         != (declared.use.status == "effective")
     ]
     assert wrong == []
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "message.max.bytes",
+        "queued.max.requests",
+        "socket.send.buffer.bytes",
+        "socket.receive.buffer.bytes",
+        "log.retention.ms",
+        "log.retention.minutes",
+        "log.retention.hours",
+        "log.retention.bytes",
+        "log.flush.interval.messages",
+        "log.flush.interval.ms",
+        "default.replication.factor",
+        "replica.lag.time.max.ms",
+        "replica.fetch.max.bytes",
+        "num.replica.fetchers",
+        "controlled.shutdown.enable",
+        "auto.leader.rebalance.enable",
+        "leader.imbalance.per.broker.percentage",
+        "num.io.threads",
+    ],
+)
+def test_a_key_works_or_says_why_not(name: str) -> None:
+    """D3-10: each of these is effective, or setting it gives a note with the reason."""
+    declared = BrokerConfig.KEYS[name]
+    text = declared.format(declared.default) or "1"
+    _, notes = BrokerConfig.from_strings({name: text})
+    noted = [note for note in notes if note.key == name]
+    assert bool(noted) is (declared.use.status != "effective")
