@@ -64,8 +64,14 @@ def spawn(command: Sequence[str | Path], output: Path | None = None) -> subproce
             stdout=sink if output else subprocess.PIPE,
             stderr=subprocess.STDOUT if output else sink,
             start_new_session=True,  # Ctrl-C is for the benchmark, which ends its children in order
+            env=_as_installed(),
             preexec_fn=_die_with_parent,
         )
+
+
+def _as_installed() -> dict[str, str]:
+    """This environment, but Python may keep its bytecode: an installed package has it compiled."""
+    return {name: v for name, v in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
 
 
 def stop(process: subprocess.Popen[bytes]) -> None:
