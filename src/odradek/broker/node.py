@@ -23,7 +23,9 @@ from pathlib import Path
 from typing import Any, Final
 
 from odradek import __version__
+from odradek.broker.coordinators import group_coordinator
 from odradek.broker.gauges import sample_gauges
+from odradek.broker.group_pages import describe_group, describe_groups
 from odradek.broker.state import describe_state
 from odradek.broker.storage_probe import LogProbe
 from odradek.config.broker import BrokerConfig
@@ -32,6 +34,7 @@ from odradek.config.resolve import broker_config, topic_config
 from odradek.config.topic import TopicConfig
 from odradek.controller.shell import Controller
 from odradek.coordination.embedded import EmbeddedStore
+from odradek.coordinators.transaction_coordinator import TransactionCoordinator
 from odradek.interfaces import Clock, Disk, Timers
 from odradek.metadata.delta import Delta
 from odradek.metadata.image import ConfigResource, Endpoint, MetadataImage, ResourceType
@@ -45,7 +48,7 @@ from odradek.server.context import Services
 from odradek.server.dispatch import Dispatcher
 from odradek.server.faults import Faults
 from odradek.server.fetch_sessions import FetchSessions
-from odradek.server.http import HttpServer, json_page
+from odradek.server.http import HttpServer, json_folder, json_page
 from odradek.server.listener import ConnectionLimits
 from odradek.server.listener import Listener as SocketListener
 from odradek.server.probe import ServerProbe
@@ -138,15 +141,31 @@ class Broker:
             config=config,
             probe=LogProbe(registry, config.odradek_slow_append_ms),
         )
+        replicas = ReplicaManager(config.node_id, logs, self._topic_config, timers)
+        producer_ids = ProducerIds(self._allocate_producer_ids)
+        groups = group_coordinator(
+            self._live_config, config.node_id, replicas, clock, timers, background
+        )
         services = self.services = Services(
             node_id=config.node_id,
             cluster_id=image.cluster_id,
             config=config,
             controller=controller,
             logs=logs,
-            replicas=ReplicaManager(config.node_id, logs, self._topic_config, timers),
+            replicas=replicas,
             fetch_sessions=FetchSessions(clock, config.max_incremental_fetch_session_cache_slots),
-            producer_ids=ProducerIds(self._allocate_producer_ids),
+            producer_ids=producer_ids,
+            groups=groups,
+            transactions=TransactionCoordinator(
+                config=self._live_config,
+                node_id=config.node_id,
+                replicas=replicas,
+                groups=groups,
+                clock=clock,
+                timers=timers,
+                background=background,
+                next_producer_id=producer_ids.next,
+            ),
             topic_bytes=TopicBytes(),
             clock=clock,
             timers=timers,
@@ -167,6 +186,9 @@ class Broker:
         self._undo.callback(lambda: logs.close(clean=self._clean))
         services.replicas.load(image)
         self._undo.callback(services.replicas.close)
+        self._undo.callback(services.groups.runtime.close)
+        self._undo.callback(services.transactions.runtime.close)
+        self._tell_coordinators(image)
         controller.subscribe(self._on_metadata)
         self._cleaner = Cleaner(lambda: logs, background, cleaner_settings(config), clock.now_ms)
         self._clean_later()
@@ -208,7 +230,9 @@ class Broker:
                 "/healthz": json_page(self._health),
                 "/metrics": lambda: (CONTENT_TYPE, render(self._registry)),
                 "/state": json_page(self.describe),
-            }
+                "/groups": json_page(lambda: describe_groups(self.services.groups)),
+            },
+            {"/groups/": json_folder(self._describe_group)},
         )
         self._undo.push_async_callback(server.close)
         try:
@@ -247,6 +271,9 @@ class Broker:
             broker=image.broker_overrides.get(self._static_config.node_id, {}),
         )
 
+    def _live_config(self) -> BrokerConfig:
+        return self.services.config
+
     def _topic_config(self, overrides: Mapping[str, str]) -> TopicConfig:
         return topic_config(self.services.config, overrides)
 
@@ -258,6 +285,12 @@ class Broker:
             self._cleaner.settings = cleaner_settings(services.config)
             services.replicas.reconfigure(image)
         services.replicas.apply(image, delta)
+        self._tell_coordinators(image)
+
+    def _tell_coordinators(self, image: MetadataImage) -> None:
+        # Groups first: transactions that end write markers to them.
+        self.services.groups.runtime.on_metadata(image)
+        self.services.transactions.runtime.on_metadata(image)
 
     async def _allocate_producer_ids(self) -> range:
         controller = self.services.controller
@@ -268,6 +301,9 @@ class Broker:
         dirs = self.services.logs.dirs
         offline = {d.path: d.offline_reason for d in dirs if d.offline_reason is not None}
         return {"status": "degraded" if offline else "ok", "offline_log_dirs": offline}
+
+    def _describe_group(self, group_id: str) -> Mapping[str, Any] | None:
+        return describe_group(self.services.groups, self.services.node_id, group_id)
 
     def describe(self) -> dict[str, Any]:
         """What `/state` shows."""

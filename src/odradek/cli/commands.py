@@ -20,9 +20,11 @@ from odradek.tools import (
     consume,
     delete_records,
     dump_log,
+    groups,
     log_dirs,
     produce,
     topics,
+    transactions,
 )
 from odradek.tools.console import describe, print_error, print_warning
 
@@ -65,6 +67,8 @@ def build_app() -> typer.Typer:
     app.add_typer(topics.app, name="topics")
     app.command("produce", epilog=produce.EPILOG)(produce.produce)
     app.command("consume", epilog=consume.EPILOG)(consume.consume)
+    app.add_typer(groups.app, name="groups")
+    app.add_typer(transactions.app, name="transactions")
     app.add_typer(configs.app, name="configs")
     app.command("log-dirs", epilog=log_dirs.EPILOG)(log_dirs.log_dirs)
     app.command("delete-records", epilog=delete_records.EPILOG)(delete_records.delete_records)

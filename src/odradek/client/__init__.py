@@ -17,10 +17,26 @@ from odradek.client.configs import (
     ConfigSource,
     ResourceKind,
 )
+from odradek.client.group_values import (
+    CommittedOffset,
+    GroupDescription,
+    GroupMember,
+    GroupType,
+    ListedGroup,
+)
 from odradek.client.offsets import TO_THE_END, Isolation, LowWatermark, OffsetSpec
 from odradek.client.settings import ClientSettings
-from odradek.client.targets import ANY_BROKER, CONTROLLER, Leader, Node, Target
+from odradek.client.targets import (
+    ANY_BROKER,
+    CONTROLLER,
+    Coordinator,
+    CoordinatorKind,
+    Leader,
+    Node,
+    Target,
+)
 from odradek.client.topics import CreatedTopic, NewPartitions, NewTopic
+from odradek.client.transactions import ListedTransaction, TransactionDescription
 
 __all__ = [
     "ANY_BROKER",
@@ -30,13 +46,21 @@ __all__ = [
     "CONTROLLER",
     "Cluster",
     "ClientSettings",
+    "CommittedOffset",
     "ConfigChange",
     "ConfigEntry",
     "ConfigResource",
     "ConfigSource",
+    "Coordinator",
+    "CoordinatorKind",
     "CreatedTopic",
+    "GroupDescription",
+    "GroupMember",
+    "GroupType",
     "Isolation",
     "Leader",
+    "ListedGroup",
+    "ListedTransaction",
     "LowWatermark",
     "NewPartitions",
     "NewTopic",
@@ -47,6 +71,7 @@ __all__ = [
     "TO_THE_END",
     "Target",
     "Topic",
+    "TransactionDescription",
     "parse_addresses",
     "require",
 ]

@@ -12,14 +12,16 @@ from types import TracebackType
 
 from odradek.client.addresses import parse_addresses
 from odradek.client.configs import ConfigCalls
+from odradek.client.groups import GroupCalls
 from odradek.client.nodes import NodeCalls
 from odradek.client.offsets import OffsetCalls
 from odradek.client.router import Router
 from odradek.client.settings import ClientSettings
 from odradek.client.topics import TopicCalls
+from odradek.client.transactions import TransactionCalls
 
 
-class Client(TopicCalls, ConfigCalls, OffsetCalls, NodeCalls):
+class Client(TopicCalls, ConfigCalls, OffsetCalls, NodeCalls, GroupCalls, TransactionCalls):
     """All calls, over one pool of connections to one cluster."""
 
     def __init__(self, bootstrap_servers: str, settings: ClientSettings | None = None) -> None:

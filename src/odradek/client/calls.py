@@ -1,9 +1,9 @@
 """What every family of calls stands on: one request out, one typed reply back.
 
-`TopicCalls`, `ConfigCalls`, `OffsetCalls` and `NodeCalls` each hold the calls about one noun;
-`aio.Client` is all of them. Answers about several things are dicts in which an `ApiError` stands
-where that one thing failed: one bad name does not hide what came of the others. `require` turns
-one such answer into a value or raises it.
+`TopicCalls`, `ConfigCalls`, `OffsetCalls`, `NodeCalls`, `GroupCalls` and `TransactionCalls` each hold
+the calls about one noun; `aio.Client` is all of them. Answers about several things are dicts in
+which an `ApiError` stands where that one thing failed: one bad name does not hide what came of the
+others. `require` turns one such answer into a value or raises it.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from collections.abc import Awaitable, Callable, Iterable, Mapping
 from typing import Any, TypeVar
 
 from odradek.client.router import Router
-from odradek.client.targets import ANY_BROKER, Target
+from odradek.client.targets import ANY_BROKER, CoordinatorKind, Target
 from odradek.errors import ApiError
 from odradek.protocol import registry
 from odradek.protocol.fields import Message
@@ -48,21 +48,62 @@ class Calls:
         """Ask each leader about its own partitions, all leaders at once."""
 
         async def attempt(pending: list[TopicPartition]) -> dict[TopicPartition, V | ApiError]:
-            answers: dict[TopicPartition, V | ApiError] = {}
-            of_leader: dict[int, list[TopicPartition]] = {}
+            leaders: dict[TopicPartition, int | ApiError] = {}
             for partition in pending:
                 try:
-                    leader = await self._router.leader_of(*partition)
-                    of_leader.setdefault(leader, []).append(partition)
+                    leaders[partition] = await self._router.leader_of(*partition)
                 except ApiError as error:
-                    answers[partition] = error
-            for partial in await asyncio.gather(
-                *(settle(theirs, ask(leader, theirs)) for leader, theirs in of_leader.items())
-            ):
-                answers.update(partial)
-            return answers
+                    leaders[partition] = error
+            return await _ask_each(leaders, ask)
 
         return await self._router.call_each(what, partitions, attempt)
+
+    async def _by_coordinator(
+        self,
+        what: str,
+        kind: CoordinatorKind,
+        keys: Iterable[str],
+        ask: Callable[[int, list[str]], Awaitable[Mapping[str, V | ApiError]]],
+    ) -> dict[str, V | ApiError]:
+        """Ask each coordinator about its own groups or transactional ids, all at once."""
+
+        async def attempt(pending: list[str]) -> dict[str, V | ApiError]:
+            return await _ask_each(await self._router.coordinators_of(kind, pending), ask)
+
+        return await self._router.call_each(what, keys, attempt)
+
+    async def _from_every_broker(
+        self, ask: Callable[[int], Awaitable[V]]
+    ) -> dict[int, V | ApiError]:
+        """Ask all live brokers the same, at once."""
+        nodes = sorted((await self._router.metadata([])).brokers)
+
+        async def one(node_id: int) -> V | ApiError:
+            try:
+                return await ask(node_id)
+            except ApiError as error:
+                return error
+
+        return dict(zip(nodes, await asyncio.gather(*map(one, nodes)), strict=True))
+
+
+async def _ask_each(
+    nodes: Mapping[K, int | ApiError],
+    ask: Callable[[int, list[K]], Awaitable[Mapping[K, V | ApiError]]],
+) -> dict[K, V | ApiError]:
+    """Ask each node about its keys, all nodes at once; a key without a node keeps its error."""
+    answers: dict[K, V | ApiError] = {}
+    of_node: dict[int, list[K]] = {}
+    for key, node in nodes.items():
+        if isinstance(node, ApiError):
+            answers[key] = node
+        else:
+            of_node.setdefault(node, []).append(key)
+    for partial in await asyncio.gather(
+        *(settle(theirs, ask(node, theirs)) for node, theirs in of_node.items())
+    ):
+        answers.update(partial)
+    return answers
 
 
 async def settle(

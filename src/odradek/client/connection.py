@@ -99,26 +99,36 @@ class Connection:
         connection._frame_bytes_max = settings.response_bytes_max
         return connection
 
-    async def send(self, request: Message, reply_type: type[R], *, min_version: int = 0) -> R:
+    async def send(
+        self,
+        request: Message,
+        reply_type: type[R],
+        *,
+        min_version: int = 0,
+        max_version: int | None = None,
+    ) -> R:
         """Ask, at the highest version that both sides know, and give back the reply."""
-        version = self.version_for(request, min_version)
+        version = self.version_for(request, min_version, max_version)
         frame = await self._exchange(request, version, self._settings.request_timeout_ms)
         return self._decode(frame, reply_type, version)
 
-    def version_for(self, request: Message, min_version: int = 0) -> int:
+    def version_for(
+        self, request: Message, min_version: int = 0, max_version: int | None = None
+    ) -> int:
         """The version at which this broker and this client meet."""
         name = type(request).__name__.removesuffix("Request")
         ours: range = request.VERSIONS
         theirs = self.versions.get(_key_of(type(request)))
         if theirs is None:
             raise UnsupportedError(self.address, name, "it does not offer this API")
-        version = min(ours[-1], theirs[-1])
+        newest = ours[-1] if max_version is None else max_version
+        version = min(newest, theirs[-1])
         if version < max(ours[0], theirs[0], min_version):
             raise UnsupportedError(
                 self.address,
                 name,
                 f"it speaks versions {theirs[0]} to {theirs[-1]}, this needs "
-                f"{max(ours[0], min_version)} to {ours[-1]}",
+                f"{max(ours[0], min_version)} to {newest}",
             )
         return version
 

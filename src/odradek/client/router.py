@@ -1,10 +1,11 @@
 """Requests find their broker: a pool of connections, a cache of metadata, and retries.
 
 One connection per broker address, opened when first needed. The cache holds what the latest
-Metadata reply said about brokers, controller and the leaders of topics that were asked for; it is
-thrown away whenever a broker says that it is out of date (not the leader, not the controller) or
-stops answering, and the next attempt asks again, through any live connection or, when none is
-left, through the bootstrap addresses.
+Metadata reply said about brokers, controller and the leaders of topics that were asked for, and who
+coordinates which group or transactional id; it is thrown away whenever a broker says that it is out
+of date (not the leader, not the controller, not the coordinator) or stops answering, and the next
+attempt asks again, through any live connection or, when none is left, through the bootstrap
+addresses.
 
 `call` sends a request again while its error says that this may help (`failures.may_retry`), within
 a bounded number of attempts and `api_timeout_ms`. A request that changes something and whose
@@ -20,7 +21,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from random import Random
-from typing import TypeVar
+from typing import Final, TypeVar
 
 from odradek.client.addresses import Address
 from odradek.client.backoff import Backoff
@@ -36,9 +37,22 @@ from odradek.client.failures import (
     may_retry,
 )
 from odradek.client.settings import ClientSettings
-from odradek.client.targets import ANY_BROKER, AnyBroker, Controller, Leader, Node, Target
+from odradek.client.targets import (
+    ANY_BROKER,
+    AnyBroker,
+    Controller,
+    Coordinator,
+    CoordinatorKind,
+    Leader,
+    Node,
+    Target,
+)
 from odradek.errors import ApiError, Err
 from odradek.protocol.fields import Message
+from odradek.protocol.messages.find_coordinator import (
+    FindCoordinatorRequest,
+    FindCoordinatorResponse,
+)
 from odradek.protocol.messages.metadata import (
     MetadataRequest,
     MetadataRequestTopic,
@@ -49,6 +63,9 @@ R = TypeVar("R")
 M = TypeVar("M", bound=Message)
 K = TypeVar("K")
 V = TypeVar("V")
+
+# FindCoordinator: many keys in one request (KIP-699; brokers from 3.0).
+_MANY_KEYS_SINCE: Final = 4
 
 
 class Router:
@@ -66,6 +83,7 @@ class Router:
         self._brokers: Mapping[int, Broker] = {}
         self._controller_id = NO_NODE
         self._topics: dict[str, Topic] = {}
+        self._coordinators: dict[Coordinator, int] = {}
 
     async def close(self) -> None:
         """Close all connections."""
@@ -80,6 +98,7 @@ class Router:
         *,
         to: Target = ANY_BROKER,
         min_version: int = 0,
+        max_version: int | None = None,
         repeatable: bool = True,
     ) -> M:
         """Send `request`, again while that may help; a reply with a final error is given back."""
@@ -88,7 +107,9 @@ class Router:
         async def attempt() -> M:
             connection = await self.connection_to(to)
             try:
-                reply = await connection.send(request, reply_type, min_version=min_version)
+                reply = await connection.send(
+                    request, reply_type, min_version=min_version, max_version=max_version
+                )
             except ConnectionLostError as lost:
                 if lost.sent and not repeatable:
                     raise UnknownOutcomeError(what, lost) from lost
@@ -174,6 +195,7 @@ class Router:
         self._brokers = {}
         self._controller_id = NO_NODE
         self._topics.clear()
+        self._coordinators.clear()
 
     async def topic(self, name: str) -> Topic:
         """A topic and its leaders, from the cache when it is there."""
@@ -210,6 +232,41 @@ class Router:
             )
         return chosen.leader
 
+    async def coordinators_of(
+        self, kind: CoordinatorKind, keys: Iterable[str]
+    ) -> dict[str, int | ApiError]:
+        """The nodes that coordinate groups or transactional ids; one request for all unknown."""
+        places = {key: Coordinator(key, kind) for key in keys}
+        unknown = [key for key, place in places.items() if place not in self._coordinators]
+        failed: dict[str, ApiError] = {}
+        if unknown:
+            connection = await self._any_connection()
+            reply = await connection.send(
+                FindCoordinatorRequest(key_type=kind, coordinator_keys=unknown),
+                FindCoordinatorResponse,
+                min_version=_MANY_KEYS_SINCE,
+            )
+            for found in reply.coordinators:
+                error = error_of(found.error_code, found.error_message)
+                if error is None:
+                    self._coordinators[Coordinator(found.key, kind)] = found.node_id
+                else:
+                    failed[found.key] = error
+        nodes: dict[str, int | ApiError] = {
+            key: self._coordinators.get(place, failed.get(key, _unanswered()))
+            for key, place in places.items()
+        }
+        while len(self._coordinators) > self.settings.cached_coordinators_max:
+            del self._coordinators[next(iter(self._coordinators))]
+        return nodes
+
+    async def coordinator_of(self, target: Coordinator) -> int:
+        """The node that coordinates a group or a transactional id."""
+        node_id = (await self.coordinators_of(target.kind, [target.key]))[target.key]
+        if isinstance(node_id, ApiError):
+            raise node_id
+        return node_id
+
     def _remember(self, cluster: Cluster) -> None:
         self._brokers = cluster.brokers
         self._controller_id = cluster.controller_id
@@ -235,6 +292,8 @@ class Router:
                 )
             case Leader(topic, partition):
                 return await self._node_connection(await self.leader_of(topic, partition))
+            case Coordinator():
+                return await self._node_connection(await self.coordinator_of(target))
             case Node(node_id):
                 return await self._node_connection(node_id)
 

@@ -29,4 +29,6 @@ class ClientSettings:
     response_bytes_max: int = 100 * 1024 * 1024
     # Cached leaders; the oldest go first.
     cached_topics_max: int = 10_000
+    # Cached coordinators of groups and transactional ids, likewise.
+    cached_coordinators_max: int = 10_000
     ssl: SSLContext | None = None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from enum import IntEnum
 from typing import Final, TypeAlias
 
 
@@ -31,7 +32,22 @@ class Leader:
     partition: int
 
 
-Target: TypeAlias = AnyBroker | Controller | Node | Leader
+class CoordinatorKind(IntEnum):
+    """What is coordinated, with its code on the wire."""
+
+    GROUP = 0
+    TRANSACTION = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Coordinator:
+    """The broker that coordinates a group or a transactional id."""
+
+    key: str
+    kind: CoordinatorKind = CoordinatorKind.GROUP
+
+
+Target: TypeAlias = AnyBroker | Controller | Node | Leader | Coordinator
 
 ANY_BROKER: Final = AnyBroker()
 CONTROLLER: Final = Controller()

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from odradek.config.checks import at_least, each_of, one_of_any_case
+from odradek.config.checks import at_least, between, each_of, one_of_any_case
 from odradek.config.declare import CLUSTER_WIDE, Settings, key, key_family, later, no_use
 from odradek.config.kinds import INT_MAX, Int, List, Long, Short
 from odradek.config.units import KIB, MIB, MINUTE_MS
 
 
-@key_family("Groups and offsets", use=later("groups"))
+@key_family("Groups and offsets")
 class GroupKeys(Settings):
     """Broker keys about consumer groups and their offsets."""
 
@@ -54,6 +54,7 @@ class GroupKeys(Settings):
         "group.coordinator.append.linger.ms",
         default=-1,
         check=at_least(-1),
+        use=no_use("records are written as they come"),
         doc="Gather coordinator records this long before writing; -1 adapts.",
     )
     group_coordinator_cached_buffer_max_bytes: Int = key(
@@ -61,6 +62,7 @@ class GroupKeys(Settings):
         default=1_048_588,
         check=at_least(512 * KIB),
         dynamic=CLUSTER_WIDE,
+        use=no_use("no write buffers are kept"),
         doc="Largest write buffer the coordinator keeps.",
     )
     group_consumer_assignors: List = key(
@@ -181,6 +183,7 @@ class GroupKeys(Settings):
         "offsets.topic.replication.factor",
         default=3,
         check=at_least(1),
+        use=later("replication"),
         doc="Replicas of the offsets topic.",
     )
     offsets_topic_segment_bytes: Int = key(
@@ -192,6 +195,7 @@ class GroupKeys(Settings):
     offsets_topic_compression_codec: Int = key(
         "offsets.topic.compression.codec",
         default=0,
+        check=between(0, 4),
         doc="Codec of the offsets topic, as its number.",
     )
     offsets_commit_required_acks: Short = key(

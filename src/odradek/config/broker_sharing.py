@@ -8,7 +8,7 @@ from odradek.config.kinds import INT_MAX, Int, List, Short
 from odradek.config.units import HOUR_MS, KIB, MIB, MINUTE_MS
 
 
-@key_family("Streams groups", use=later("groups"))
+@key_family("Streams groups", use=later("Streams groups"))
 class StreamsGroupKeys(Settings):
     """Broker keys about groups of Kafka Streams applications (KIP-1071)."""
 

@@ -8,7 +8,7 @@ from odradek.config.kinds import Int, Short
 from odradek.config.units import DAY_MS, HOUR_MS, MIB, MINUTE_MS
 
 
-@key_family("Transactions", use=later("transactions"))
+@key_family("Transactions")
 class TransactionKeys(Settings):
     """Broker keys about transactions."""
 
@@ -45,6 +45,7 @@ class TransactionKeys(Settings):
     transaction_two_phase_commit_enable: bool = key(
         "transaction.two.phase.commit.enable",
         default=False,
+        use=later("two-phase commit"),
         doc="Let producers keep prepared transactions open (KIP-939).",
     )
     transaction_state_log_num_partitions: Int = key(
@@ -57,6 +58,7 @@ class TransactionKeys(Settings):
         "transaction.state.log.replication.factor",
         default=3,
         check=at_least(1),
+        use=later("replication"),
         doc="Replicas of the transaction state topic.",
     )
     transaction_state_log_min_isr: Int = key(
@@ -81,11 +83,13 @@ class TransactionKeys(Settings):
         "add.partitions.to.txn.retry.backoff.ms",
         default=20,
         check=at_least(1),
+        use=later("replication"),
         doc="First pause when adding a partition to a transaction must be repeated.",
     )
     add_partitions_to_txn_retry_backoff_max_ms: Int = key(
         "add.partitions.to.txn.retry.backoff.max.ms",
         default=100,
         check=at_least(0),
+        use=later("replication"),
         doc="Longest such pause altogether.",
     )

@@ -19,7 +19,6 @@ class GroupConfig(Settings):
         "consumer.assignment.interval.ms",
         default=1000,
         check=at_least(0),
-        use=later("groups"),
         synonyms=(Synonym("group.consumer.assignment.interval.ms"),),
         doc="Shortest time between two assignments.",
     )
@@ -27,7 +26,6 @@ class GroupConfig(Settings):
         "consumer.heartbeat.interval.ms",
         default=5000,
         check=at_least(1),
-        use=later("groups"),
         synonyms=(Synonym("group.consumer.heartbeat.interval.ms"),),
         doc="Pace of heartbeats that members are told.",
     )
@@ -35,7 +33,6 @@ class GroupConfig(Settings):
         "consumer.session.timeout.ms",
         default=45_000,
         check=at_least(1),
-        use=later("groups"),
         synonyms=(Synonym("group.consumer.session.timeout.ms"),),
         doc="Silence after which a member is removed.",
     )
@@ -111,7 +108,7 @@ class GroupConfig(Settings):
         "streams.assignment.interval.ms",
         default=1000,
         check=at_least(0),
-        use=later("groups"),
+        use=later("Streams groups"),
         synonyms=(Synonym("group.streams.assignment.interval.ms"),),
         doc="Shortest time between two assignments.",
     )
@@ -119,7 +116,7 @@ class GroupConfig(Settings):
         "streams.heartbeat.interval.ms",
         default=5000,
         check=at_least(1),
-        use=later("groups"),
+        use=later("Streams groups"),
         synonyms=(Synonym("group.streams.heartbeat.interval.ms"),),
         doc="Pace of heartbeats that members are told.",
     )
@@ -127,7 +124,7 @@ class GroupConfig(Settings):
         "streams.initial.rebalance.delay.ms",
         default=3000,
         check=at_least(0),
-        use=later("groups"),
+        use=later("Streams groups"),
         synonyms=(Synonym("group.streams.initial.rebalance.delay.ms"),),
         doc="Wait this long for more members before the first assignment.",
     )
@@ -135,7 +132,7 @@ class GroupConfig(Settings):
         "streams.num.standby.replicas",
         default=0,
         check=at_least(0),
-        use=later("groups"),
+        use=later("Streams groups"),
         synonyms=(Synonym("group.streams.num.standby.replicas"),),
         doc="Standby copies of each task.",
     )
@@ -143,7 +140,7 @@ class GroupConfig(Settings):
         "streams.session.timeout.ms",
         default=45_000,
         check=at_least(1),
-        use=later("groups"),
+        use=later("Streams groups"),
         synonyms=(Synonym("group.streams.session.timeout.ms"),),
         doc="Silence after which a member is removed.",
     )

@@ -2,7 +2,8 @@
 
 A *supported* feature is a range of levels this program can work at, one row below. A *finalised*
 level is what the cluster has agreed to use; clients learn both from ApiVersions and switch
-protocols by them.
+protocols by them. A feature that came with a newer release is finalised when a cluster first starts with
+it; one that was taken back stays at level 0.
 """
 
 from __future__ import annotations
@@ -26,10 +27,14 @@ class Levels(NamedTuple):
 
 
 METADATA_VERSION: Final = "metadata.version"
+GROUP_VERSION: Final = "group.version"
+TRANSACTION_VERSION: Final = "transaction.version"
 
 # A row appears here together with the code that makes it true: clients act on what they read.
 SUPPORTED: Final[Mapping[str, Levels]] = {
     METADATA_VERSION: Levels(7, 30, 30),  # 3.3-IV3 … 4.3-IV0
+    GROUP_VERSION: Levels(0, 1, 1),  # 1: consumer groups (KIP-848)
+    TRANSACTION_VERSION: Levels(0, 2, 2),  # 1: newer records; 2: an epoch per transaction (KIP-890)
 }
 
 
@@ -52,6 +57,15 @@ class FeatureUpdate(NamedTuple):
 def default_features() -> dict[str, int]:
     """What a new cluster finalises."""
     return {name: levels.default for name, levels in SUPPORTED.items() if levels.default > 0}
+
+
+def missing_features(image: MetadataImage) -> list[MetadataRecord]:
+    """What a cluster that was made by an older release has not decided about yet."""
+    return [
+        FeatureSet(name, level)
+        for name, level in default_features().items()
+        if name not in image.features
+    ]
 
 
 def update_features(

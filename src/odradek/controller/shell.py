@@ -27,7 +27,7 @@ from uuid import UUID, uuid4
 from odradek.config.alter import AlterOp
 from odradek.config.broker import BrokerConfig
 from odradek.controller import elections, layout
-from odradek.controller.features import FeatureUpdate, default_features
+from odradek.controller.features import FeatureUpdate, default_features, missing_features
 from odradek.controller.outcome import Outcome, Verdict
 from odradek.controller.partitions import MorePartitions
 from odradek.controller.producer_ids import ProducerIdBlock
@@ -147,7 +147,9 @@ class Controller:
         ]
         if not image.cluster_id:
             records.append(ClusterNamed(self._cluster_id))
-        if not image.features:
+        if layout.FEATURE in nodes:
+            records += missing_features(image)
+        else:
             image = replace(image, features=default_features())
         broker = BrokerRegistration(self._node_id, self._endpoints, self._rack)
         after, _ = apply(image, records)

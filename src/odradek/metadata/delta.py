@@ -166,9 +166,7 @@ class _Step:
 
     def _set_feature(self, name: str, level: int) -> None:
         features = self._own("features", self._image.features)
-        features[name] = level
-        if level == 0:
-            del features[name]
+        features[name] = level  # 0 is kept: it says that somebody does not want the feature
         self._fields["features_epoch"] = self._image.features_epoch + 1
 
     def _put_topic(self, topic: TopicImage) -> None:

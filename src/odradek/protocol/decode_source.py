@@ -197,6 +197,8 @@ class DecodeSource:
         if nullable:
             self._read("b", "n")
             self._flush()
+            if field.tag is not None:
+                self._line("n -= 1")  # a tagged struct is null at 0, not at -1
             self._line(f"if n < -1: raise bad_length('{path}', n)")
         self._null_branch(nullable, target)
         self._struct(cls, inner, path)

@@ -144,7 +144,7 @@ class EncodeSource:
         nullable = field.nullable(self._version)
         if nullable:
             self._flush()
-            self._line(f"if {value} is None: {self._write}({self._null(field.kind)!r})")
+            self._line(f"if {value} is None: {self._write}({self._null(field)!r})")
             self._line("else:")
             self._depth += 1
         if field.kind is Kind.STRUCT:
@@ -159,9 +159,11 @@ class EncodeSource:
             self._flush()
             self._depth -= 1
 
-    def _null(self, kind: Kind) -> bytes:
+    def _null(self, field: Field) -> bytes:
+        kind = field.kind
         if kind is Kind.STRUCT:
-            return b"\xff"
+            # A byte, -1 or 1; but a varint, 0 or 1, where the struct is a tagged field.
+            return b"\xff" if field.tag is None else b"\x00"
         if self._flexible:
             return b"\x00"
         return b"\xff\xff" if kind is Kind.STRING else b"\xff\xff\xff\xff"

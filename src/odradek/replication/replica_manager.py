@@ -20,7 +20,7 @@ from odradek.metadata.delta import Delta
 from odradek.metadata.image import MetadataImage, ResourceType, TopicImage
 from odradek.replication.partition import Partition
 from odradek.storage.log_manager import LogManager
-from odradek.storage.log_values import AppendResult
+from odradek.storage.log_values import AppendResult, Origin
 from odradek.types import TopicPartition
 
 log = logging.getLogger(__name__)
@@ -95,9 +95,14 @@ class ReplicaManager:
     # -- appending -----------------------------------------------------------------------------
 
     def append(
-        self, partition: Partition, data: memoryview, acks: int, now_ms: int
+        self,
+        partition: Partition,
+        data: memoryview,
+        acks: int,
+        now_ms: int,
+        origin: Origin = Origin.CLIENT,
     ) -> AppendResult:
-        """Append a client's batch as the leader; ApiError says why not."""
+        """Append a client's or a coordinator's batch as the leader; ApiError says why not."""
         partition.check_leader()
         log_ = partition.log
         if acks == ACKS_ALL and len(partition.isr) < log_.config.min_insync_replicas:
@@ -106,7 +111,9 @@ class ReplicaManager:
                 f"{partition.topic_partition} has {len(partition.isr)} in-sync replicas, "
                 f"min.insync.replicas is {log_.config.min_insync_replicas}",
             )
-        result = log_.append(data, leader_epoch=partition.leader_epoch, now_ms=now_ms)
+        result = log_.append(
+            data, leader_epoch=partition.leader_epoch, now_ms=now_ms, origin=origin
+        )
         if partition.maybe_advance_high_watermark() and partition.waiting:
             self._tell(partition, result.size_bytes)
         return result

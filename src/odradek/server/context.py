@@ -16,6 +16,8 @@ from odradek.runtime.loop import PoolBackground
 
 if TYPE_CHECKING:
     from odradek.controller.shell import Controller
+    from odradek.coordinators.group_coordinator import GroupCoordinator
+    from odradek.coordinators.transaction_coordinator import TransactionCoordinator
     from odradek.replication.replica_manager import ReplicaManager
     from odradek.server.fetch_sessions import FetchSessions
     from odradek.server.probe import ServerProbe
@@ -36,6 +38,8 @@ class Services:
     replicas: ReplicaManager
     fetch_sessions: FetchSessions
     producer_ids: ProducerIds
+    groups: GroupCoordinator
+    transactions: TransactionCoordinator
     topic_bytes: TopicBytes
     clock: Clock
     timers: Timers

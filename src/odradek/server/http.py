@@ -1,6 +1,6 @@
-"""The broker's own HTTP port: `/healthz`, `/metrics`, `/state`.
+"""The broker's own HTTP port: `/healthz`, `/metrics`, `/state`, `/groups`, `/groups/<id>`.
 
-Three read-only pages for operators and scrapers, on loopback unless configured otherwise. A few lines of
+Read-only pages for operators and scrapers, on loopback unless configured otherwise. A few lines of
 HTTP/1.1 on asyncio streams: a web framework would double the broker's start-up time and memory. Requests
 are bounded in size and time, every answer closes its connection.
 """
@@ -13,6 +13,7 @@ import logging
 from collections.abc import Callable, Mapping
 from http import HTTPStatus
 from typing import Any, Final
+from urllib.parse import unquote
 
 log = logging.getLogger(__name__)
 
@@ -21,18 +22,37 @@ REQUEST_SECONDS_MAX: Final = 5.0
 
 # A page gives its content type and body.
 Page = Callable[[], tuple[str, bytes]]
+# A folder of pages: is given the rest of the path, gives None where there is no such page.
+Folder = Callable[[str], tuple[str, bytes] | None]
 
 
 def json_page(state: Callable[[], Mapping[str, Any]]) -> Page:
     """A page that shows what `state` returns."""
-    return lambda: ("application/json", json.dumps(state(), indent=2).encode() + b"\n")
+    return lambda: _json(state())
+
+
+def json_folder(find: Callable[[str], Mapping[str, Any] | None]) -> Folder:
+    """A folder of pages that show what `find` returns for their names."""
+
+    def page(name: str) -> tuple[str, bytes] | None:
+        found = find(name)
+        return None if found is None else _json(found)
+
+    return page
+
+
+def _json(document: Mapping[str, Any]) -> tuple[str, bytes]:
+    return "application/json", json.dumps(document, indent=2).encode() + b"\n"
 
 
 class HttpServer:
-    """Serves pages by their paths."""
+    """Serves pages by their paths, and folders of pages by how their paths begin."""
 
-    def __init__(self, pages: Mapping[str, Page]) -> None:
+    def __init__(
+        self, pages: Mapping[str, Page], folders: Mapping[str, Folder] | None = None
+    ) -> None:
         self._pages = dict(pages)
+        self._folders = dict(folders or {})
         self._server: asyncio.Server | None = None
 
     async def start(self, host: str, port: int) -> int:
@@ -65,12 +85,24 @@ class HttpServer:
         path = rest.partition(" ")[0].partition("?")[0]
         if method not in ("GET", "HEAD"):
             return _response(HTTPStatus.METHOD_NOT_ALLOWED, "text/plain", b"only GET\n")
-        page = self._pages.get(path)
-        if page is None:
-            paths = "".join(f"{path}\n" for path in self._pages)
-            return _response(HTTPStatus.NOT_FOUND, "text/plain", f"there is:\n{paths}".encode())
-        content_type, body = page()
-        return _response(HTTPStatus.OK, content_type, body, head_only=method == "HEAD")
+        try:
+            found = self._find(path)
+        except Exception:
+            log.exception("the page %s cannot be made", path)
+            return _response(HTTPStatus.INTERNAL_SERVER_ERROR, "text/plain", b"see the log\n")
+        if found is None:
+            places = [*self._pages, *(f"{folder}…" for folder in self._folders)]
+            body = "\n".join(["there is:", *places, ""]).encode()
+            return _response(HTTPStatus.NOT_FOUND, "text/plain; charset=utf-8", body)
+        return _response(HTTPStatus.OK, *found, head_only=method == "HEAD")
+
+    def _find(self, path: str) -> tuple[str, bytes] | None:
+        if (page := self._pages.get(path)) is not None:
+            return page()
+        for start, folder in self._folders.items():
+            if path.startswith(start):
+                return folder(unquote(path.removeprefix(start)))
+        return None
 
 
 def _response(

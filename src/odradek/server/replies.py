@@ -38,7 +38,7 @@ def _fill(response: Struct, request: Struct, version: int, err: Err, text: str) 
         same = fields.get(field.name)
         if same is not None and same.kind is field.kind and field.kind is not Kind.ARRAY:
             setattr(response, field.name, getattr(request, field.name))
-    if "error_code" in fields:
+    if _error_code(type(response), version) is not None:
         _tell(response, version, err, text)
         return
     asked = [f for f in type(request).FIELDS if f.kind is Kind.ARRAY and f.on_wire(version)]
@@ -57,9 +57,17 @@ def _fill(response: Struct, request: Struct, version: int, err: Err, text: str) 
 
 
 def _tell(response: Struct, version: int, err: Err, text: str) -> None:
-    _set(response, "error_code", err)
+    name = _error_code(type(response), version)
+    assert name is not None
+    _set(response, name, err)
     if any(f.name == "error_message" and f.on_wire(version) for f in type(response).FIELDS):
         _set(response, "error_message", text)
+
+
+def _error_code(struct_class: type[Struct], version: int) -> str | None:
+    """The field that holds the error: `error_code`, in AddPartitionsToTxn `partition_error_code`."""
+    names = (f.name for f in struct_class.FIELDS if f.on_wire(version))
+    return next((name for name in names if name.endswith("error_code")), None)
 
 
 def _first_of_kind(response: Struct, kind: object, version: int) -> str:
@@ -81,8 +89,8 @@ def _element(field: Field) -> type[Struct]:
 
 
 def _tells_error(struct_class: type[Struct], version: int) -> bool:
-    return any(
-        f.name == "error_code" or (_holds_structs(f) and _tells_error(_element(f), version))
+    return _error_code(struct_class, version) is not None or any(
+        _holds_structs(f) and _tells_error(_element(f), version)
         for f in struct_class.FIELDS
         if f.on_wire(version)
     )

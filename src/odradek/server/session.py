@@ -46,8 +46,13 @@ BUFFER_GROWTH: Final = 4
 # The kernel takes at most IOV_MAX (1024) pieces in one sendmsg.
 IOV_MAX: Final = 1024
 
-# Replies queued before they are pushed out: bounds what one turn of one connection may pile up.
+# Replies queued before they are pushed out: bounds what one turn of one connection may pile up, and so
+# what a client that asks and does not listen can cost. (Beyond it come one reply, and the kernel's buffer.)
 OUT_CHUNKS_MAX: Final = 64
+OUT_BYTES_MAX: Final = 256 * 1024
+# Requests of one connection that are handled before others get their turn: a millisecond or two of small
+# ones. A full buffer of tiny requests would otherwise hold everybody up for fifty.
+REQUESTS_PER_TURN: Final = 128
 
 _SIZE = struct.Struct(">i")
 
@@ -89,11 +94,13 @@ class Session:
         "_out",
         "_parked",
         "_processing",
+        "_queued_bytes",
         "_reading",
         "_request_bytes_max",
         "_start",
         "_view",
         "_writing",
+        "_yielded",
         "active_ms",
         "address",
         "client_software",
@@ -134,11 +141,14 @@ class Session:
         self._start = 0
         self._end = 0
         self._out: deque[Chunk] = deque()
+        # Bytes queued since the queue was last pushed out.
+        self._queued_bytes = 0
         self._parked = False
         self._processing = False
         self._writing = False
         self._reading = True
         self._ended = False
+        self._yielded = False
         loop.add_reader(sock.fileno(), self._on_readable)
 
     # -- in ------------------------------------------------------------------------------------
@@ -186,20 +196,22 @@ class Session:
 
     def _on_end(self) -> None:
         """The client will say no more: answer what it has asked, if it can be answered now."""
-        if self.on_abandon is not None or not (self._parked or self._out):
+        if self.on_abandon is not None or not (self._parked or self._out or self._yielded):
             self.close("")
             return
         self._ended = True
         self._stop_reading()
 
     def _process(self) -> None:
-        """Handle every complete frame until one parks, then send what was answered."""
+        """Handle complete frames until one parks or it is others' turn; send what was answered."""
         assert not self._processing
         self._processing = True
         unpack_size = _SIZE.unpack_from
         handle = self._handle
         out = self._out
-        while not self._parked and not self.closed:
+        for _ in range(REQUESTS_PER_TURN):
+            if self._parked or self.closed:
+                break
             start = self._start
             available = self._end - start
             if available < 4:
@@ -217,10 +229,12 @@ class Session:
             stop = start + size + 4
             self._start = stop
             handle(self, self._view[start + 4 : stop])
-            if len(out) >= OUT_CHUNKS_MAX:
+            if len(out) >= OUT_CHUNKS_MAX or self._queued_bytes >= OUT_BYTES_MAX:
                 self._flush()
                 if out:
                     break
+        else:
+            self._go_on_later()
         self._processing = False
         if self.closed:
             return
@@ -230,6 +244,17 @@ class Session:
                 self.relax()
         if self._out:
             self._flush()
+
+    def _go_on_later(self) -> None:
+        """Let others have their turn before the rest of the buffer."""
+        if not self._yielded:
+            self._yielded = True
+            self._loop.call_soon(self._go_on)
+
+    def _go_on(self) -> None:
+        self._yielded = False
+        if not self._out and self._may_go_on():
+            self._continue()
 
     def _make_room(self, needed: int) -> None:
         """Let the buffer take more of a frame of `needed` bytes that begins at `_start`."""
@@ -259,10 +284,12 @@ class Session:
     def reply(self, chunks: Sequence[Chunk]) -> None:
         """Queue a whole reply; it leaves at the end of this turn."""
         self._out.extend(chunks)
+        self._queued_bytes += sum(len(c) for c in chunks if not isinstance(c, FileChunk))
 
     def reply_bytes(self, data: bytes) -> None:
         """Queue a whole reply of one piece."""
         self._out.append(data)
+        self._queued_bytes += len(data)
 
     def park(self) -> None:
         """Stop handling requests until `resume`: the request in hand must wait."""
@@ -294,6 +321,18 @@ class Session:
         if self._may_go_on():
             self._continue()
 
+    def guard(self, work: Callable[[], None]) -> Callable[[], None]:
+        """`work` on the parked request, for later: should it fail, nobody is left waiting for ever."""
+
+        def guarded() -> None:
+            try:
+                work()
+            except Exception:
+                log.exception("a waiting request of %s failed", self.address)
+                self.close("its request failed", warn=True)
+
+        return guarded
+
     def _may_go_on(self) -> bool:
         return not self.closed and not self._parked
 
@@ -312,6 +351,7 @@ class Session:
     def _flush(self) -> None:
         """Send as much as the socket takes; the rest leaves when it is writable again."""
         out = self._out
+        self._queued_bytes = 0
         try:
             while out:
                 first = out[0]

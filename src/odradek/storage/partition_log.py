@@ -39,6 +39,7 @@ from odradek.storage.log_sync import LogSync
 from odradek.storage.log_values import AppendResult, LogSlice, Origin, append_rules
 from odradek.storage.producer_state import (
     BatchMetadata,
+    ProducerEntry,
     ProducerState,
     encode_snapshot,
 )
@@ -194,6 +195,15 @@ class PartitionLog(ReadableLog):
         if marker is not None and self._producers is not None:
             self._producers.check_marker(header, marker)
         return marker
+
+    def producer(self, producer_id: int) -> ProducerEntry | None:
+        """What this log knows of a producer."""
+        return self._producers.get(producer_id) if self._producers is not None else None
+
+    def check_end_marker(self, producer_id: int, epoch: int, transaction_version: int) -> None:
+        """Refuse a coordinator's marker that is of an earlier transaction (KIP-890)."""
+        if self._producers is not None:
+            self._producers.check_end_marker(producer_id, epoch, transaction_version)
 
     def _duplicate(self, earlier: BatchMetadata, header: BatchHeader) -> AppendResult:
         return AppendResult(

@@ -39,6 +39,9 @@ from odradek.types import NO_OFFSET, NO_PRODUCER_EPOCH, NO_SEQUENCE, NO_TIMESTAM
 BATCHES_KEPT: Final = 5
 SEQUENCE_MASK: Final = 0x7FFFFFFF
 _NO_COORDINATOR_EPOCH: Final = -1
+#: From this transaction.version on, every end of a transaction raises the producer's epoch.
+EPOCH_BUMP_FROM: Final = 2
+_EPOCH_MAX: Final = 32_767
 
 _SNAPSHOT_HEAD: Final = struct.Struct(">hIi")
 _SNAPSHOT_ENTRY: Final = struct.Struct(">qhiqiqiq")
@@ -90,6 +93,10 @@ class ProducerEntry:
     def last_sequence(self) -> int:
         """The sequence of the last record; -1 when there is none."""
         return self.batches[-1].last_sequence if self.batches else NO_SEQUENCE
+
+    def has_open_transaction(self, producer_epoch: int) -> bool:
+        """Whether it has a transaction open here, in this epoch."""
+        return self.current_txn_first_offset >= 0 and self.producer_epoch == producer_epoch
 
     def find_duplicate(self, header: BatchHeader) -> BatchMetadata | None:
         """The earlier batch that this one repeats."""
@@ -168,6 +175,26 @@ class ProducerState:
                 f"a coordinator of epoch {entry.coordinator_epoch} has written here, "
                 f"this one has epoch {marker.coordinator_epoch}",
             )
+
+    def check_end_marker(self, producer_id: int, epoch: int, transaction_version: int) -> None:
+        """May a coordinator end the producer's transaction with this epoch?
+
+        With transaction.version 2 a marker has a higher epoch than the data that it decides about
+        (KIP-890), so that a delayed one cannot end a later transaction. One with the epoch that is
+        there is a repetition, unless a transaction of that epoch is open.
+        """
+        entry = self._producers.get(producer_id)
+        if entry is None or transaction_version < EPOCH_BUMP_FROM or epoch > entry.producer_epoch:
+            return
+        if epoch == entry.producer_epoch and (
+            entry.current_txn_first_offset < 0 or epoch == _EPOCH_MAX
+        ):
+            return
+        raise ApiError(
+            Err.INVALID_PRODUCER_EPOCH,
+            f"producer {producer_id} has epoch {entry.producer_epoch} in this partition: "
+            f"a marker of epoch {epoch} is of an earlier transaction",
+        )
 
     # After the write.
 

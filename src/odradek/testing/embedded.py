@@ -83,11 +83,18 @@ class EmbeddedBroker:
         assert self._thread is None, "already started"
         if self._own_dir:
             self.data_dir = Path(tempfile.mkdtemp(prefix="odradek-test-"))
-        self._run_thread()
+        try:
+            self._run_thread()
+        except BaseException:
+            self._remove_own_dir()
+            raise
 
     def stop(self) -> None:
         """Stop cleanly; a temporary data folder is removed."""
         self._end(clean=True)
+        self._remove_own_dir()
+
+    def _remove_own_dir(self) -> None:
         if self._own_dir:
             shutil.rmtree(self.data_dir, ignore_errors=True)
 
@@ -107,7 +114,13 @@ class EmbeddedBroker:
             target=self._main, args=(ready,), name="odradek-embedded", daemon=True
         )
         self._thread.start()
-        ready.result(START_SECONDS_MAX)
+        try:
+            ready.result(START_SECONDS_MAX)
+        except BaseException:
+            if ready.done():  # the thread has ended, or is about to
+                self._thread.join()
+                self._thread = None
+            raise
 
     def _end(self, *, clean: bool) -> None:
         if self._thread is None:

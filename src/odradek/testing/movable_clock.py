@@ -103,8 +103,10 @@ class MovableTimers:
 
     def _run_due(self) -> None:
         now = self._clock.monotonic_ms()
-        while self._heap and self._heap[0][0] <= now:
-            callback = heapq.heappop(self._heap)[2].callback
-            if callback is not None:
-                callback()
-        self._schedule()
+        try:
+            while self._heap and self._heap[0][0] <= now:
+                callback = heapq.heappop(self._heap)[2].callback
+                if callback is not None:
+                    callback()
+        finally:  # one that failed does not stop the others
+            self._schedule()

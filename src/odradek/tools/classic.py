@@ -1,12 +1,14 @@
 """Kafka's own tool names and flags, as thin aliases: `odradek kafka-topics --create --topic t …`.
 
-A classic tool has one flat list of flags, some of which (`--create`) choose what it does.
+A classic tool has one flat list of flags, some of which (`--create`) choose what it does; some have
+words for that (`list`), with flags before and after.
 `translate` rewrites such a command line to ours and nothing else; the commands themselves are the
 ordinary ones. Each tool is a row of facts. Pure.
 """
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final, NamedTuple
@@ -42,13 +44,15 @@ class _Tool:
     """One classic tool."""
 
     command: str
-    # Flags that choose a subcommand.
+    # Flags and words that choose a subcommand.
     actions: Mapping[str, str] = field(default_factory=dict)
     # Flags that are called otherwise with us; "" makes the value an argument, a text that ends
     # with "=" goes before the value.
     renamed: Mapping[str, str] = field(default_factory=dict)
     # Values that are called otherwise, by (our) option.
     values: Mapping[tuple[str, str], str] = field(default_factory=dict)
+    # Flags that may stand without a value, by (our) subcommand: the value they then mean.
+    bare: Mapping[tuple[str, str], str] = field(default_factory=dict)
     # Flags without meaning here, and flags whose value has none either.
     ignored: frozenset[str] = frozenset()
     ignored_with_value: frozenset[str] = frozenset()
@@ -69,6 +73,25 @@ _TOOLS: Final[Mapping[str, _Tool]] = {
         },
         ignored=frozenset({"--force"}),
         ignored_with_value=frozenset({"--partition-size-limit-per-response"}),
+    ),
+    "kafka-consumer-groups": _Tool(
+        command="groups",
+        actions={
+            "--list": "list",
+            "--describe": "describe",
+            "--reset-offsets": "reset-offsets",
+            "--delete": "delete",
+            "--delete-offsets": "delete-offsets",
+        },
+        bare={("list", "--state"): "any", ("list", "--type"): "any"},
+        ignored_with_value=frozenset({"--timeout"}),
+    ),
+    "kafka-transactions": _Tool(
+        command="transactions",
+        actions={
+            name: name
+            for name in ("list", "describe", "describe-producers", "abort", "find-hanging")
+        },
     ),
     "kafka-configs": _Tool(
         command="configs",
@@ -130,33 +153,41 @@ def translate(arguments: Sequence[str]) -> Translation:
     tool = _TOOLS.get(name)
     if tool is None:
         return Translation(tuple(arguments))
-    action: list[str] = []
     words: list[str] = []
     properties: dict[str, str] = {}
     notes: list[str] = []
-    tokens = _tokens(arguments[1:])
-    for token in tokens:
-        if token in tool.actions:
-            action = [tool.actions[token]]
-        elif token in tool.ignored:
+    tokens = deque(_tokens(arguments[1:]))
+    chosen = next((token for token in tokens if token in tool.actions), None)
+    action = [tool.actions[chosen]] if chosen is not None else []
+    if chosen is not None:
+        tokens.remove(chosen)
+    while tokens:
+        token = tokens.popleft()
+        if token in tool.ignored:
             continue
-        elif token in _EVERYWHERE or token in tool.ignored_with_value:
-            value = next(tokens, "")
-            notes.append(_note(token, value))
+        if token in _EVERYWHERE or token in tool.ignored_with_value:
+            notes.append(_note(token, _value(tokens)))
         elif token in _PROPERTY_FLAGS and tool.properties is not _no_properties:
-            key, _, text = next(tokens, "").partition("=")
+            key, _, text = _value(tokens).partition("=")
             properties[key] = text
+        elif (*action, token) in tool.bare and not (tokens and not tokens[0].startswith("-")):
+            words += [token, tool.bare[action[0], token]]
         else:
             words += _renamed(tool, token, tokens)
     return Translation((tool.command, *action, *words, *tool.properties(properties)), tuple(notes))
 
 
-def _renamed(tool: _Tool, token: str, tokens: Iterator[str]) -> list[str]:
+def _value(tokens: deque[str]) -> str:
+    """What follows a flag."""
+    return tokens.popleft() if tokens else ""
+
+
+def _renamed(tool: _Tool, token: str, tokens: deque[str]) -> list[str]:
     """A flag in our spelling, with its value where that changes too."""
     ours = tool.renamed.get(token, token)
     if token not in tool.renamed:
         return [ours]
-    value = next(tokens, "")
+    value = _value(tokens)
     value = tool.values.get((ours, value), value)
     if not ours:
         return [value]

@@ -1,7 +1,8 @@
 """What the configuration page says about a key's use is true: the code reads the effective keys only.
 
-A key counts as read where its attribute is read (`config.log_segment_bytes`), or where a topic key
-is that inherits it. So a capability that begins to use a key must also say so in its declaration.
+A key counts as read where its attribute is read (`config.log_segment_bytes`), or where a topic's or
+group's key is that inherits it. So a capability that begins to use a key must also say so in its
+declaration.
 """
 
 from __future__ import annotations
@@ -13,11 +14,22 @@ import pytest
 
 import odradek
 from odradek.config.broker import BrokerConfig
+from odradek.config.declare import Settings
+from odradek.config.group import GroupConfig
 from odradek.config.topic import TopicConfig
 
 SOURCE = Path(odradek.__file__).parent
 #: Packages that read a broker's configuration.
-READERS = ("broker", "controller", "coordination", "replication", "server", "storage", "testing")
+READERS = (
+    "broker",
+    "controller",
+    "coordination",
+    "coordinators",
+    "replication",
+    "server",
+    "storage",
+    "testing",
+)
 
 
 def attributes_read() -> set[str]:
@@ -33,9 +45,12 @@ def names_settled_by_the_configuration_itself() -> set[str]:
     return set(re.findall(r"[a-z]+(?:_[a-z0-9]+)+", text)) | set(re.findall(r"config\.(\w+)", text))
 
 
-def test_effective_topic_keys_are_read_and_others_are_not() -> None:
+@pytest.mark.parametrize("settings", [TopicConfig, GroupConfig])
+def test_effective_keys_of_topics_and_groups_are_read_and_others_are_not(
+    settings: type[Settings],
+) -> None:
     read = attributes_read()
-    for declared in TopicConfig.KEYS.values():
+    for declared in settings.KEYS.values():
         effective = declared.use.status == "effective"
         assert (declared.attribute in read) == effective, declared
 
@@ -45,9 +60,9 @@ def test_effective_broker_keys_are_read_and_others_are_not() -> None:
     settled = names_settled_by_the_configuration_itself()
     inherited = {
         synonym.name
-        for topic_key in TopicConfig.KEYS.values()
-        if topic_key.attribute in read
-        for synonym in topic_key.synonyms
+        for inheriting in (*TopicConfig.KEYS.values(), *GroupConfig.KEYS.values())
+        if inheriting.attribute in read
+        for synonym in inheriting.synonyms
     }
     wrong = [
         f"{declared.name} is declared {declared.use.status}"

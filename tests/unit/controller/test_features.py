@@ -10,6 +10,7 @@ from odradek.controller.features import (
     FeatureUpdate,
     UpgradeType,
     default_features,
+    missing_features,
     update_features,
 )
 from odradek.controller.producer_ids import allocate_producer_ids
@@ -62,3 +63,11 @@ def test_producer_id_blocks_follow_each_other() -> None:
     _, second = allocate_producer_ids(image, 2)
     assert (first.first, first.count) == (0, 1000)
     assert (second.first, second.count) == (1000, 1000)
+
+
+def test_a_cluster_of_an_older_release_gets_what_is_new() -> None:
+    """Once: what was taken back to level 0 has been decided about."""
+    older = MetadataImage(features={METADATA_VERSION: 20, "group.version": 0})
+    after, _ = apply(older, missing_features(older))
+    assert after.features == default_features() | older.features
+    assert missing_features(after) == []

@@ -306,3 +306,22 @@ def test_the_cluster_id_of_the_log_dirs_is_taken_over(tmp_path: Path) -> None:
         await store.close()
 
     asyncio.run(run())
+
+
+def test_a_tree_of_an_older_release_gets_new_features(tmp_path: Path) -> None:
+    """They are finalised, and stored, at the first start that knows them."""
+
+    async def forget_new_ones(controller: Controller, store: FaultyStore) -> None:
+        old = {"version": 2, "status": 1, "features": {features.METADATA_VERSION: 30}}
+        await store.multi([Set("/feature", json.dumps(old).encode())])
+
+    tell(tmp_path, forget_new_ones)
+    image = tell(tmp_path, nothing)
+    assert image.features == features.default_features()
+
+    async def look(controller: Controller, store: FaultyStore) -> None:
+        stored = await json_at(store, "/feature")
+        assert isinstance(stored, dict)
+        assert stored["features"] == features.default_features()
+
+    tell(tmp_path, look)

@@ -131,7 +131,7 @@ def test_cluster_facts_brokers_features_and_producer_ids() -> None:
     assert (image.cluster_id, image.controller_id, image.controller_epoch) == ("c", 1, 3)
     assert image.brokers == {1: broker}
     assert delta.changed_brokers == {1}
-    assert image.features == {"a": 2}
+    assert image.features == {"a": 2, "b": 0}
     assert (image.features_epoch, delta.features_changed) == (1, True)
     assert image.next_producer_id == 2000
     image, _ = apply(image, [BrokerUnregistered(1)])

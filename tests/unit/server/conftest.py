@@ -19,6 +19,10 @@ class ManualLoop:
     def __init__(self) -> None:
         self.readers: dict[int, Callable[[], None]] = {}
         self.writers: dict[int, Callable[[], None]] = {}
+        self.soon: list[Callable[[], None]] = []
+
+    def call_soon(self, callback: Callable[..., None], *args: Any) -> None:
+        self.soon.append(lambda: callback(*args))
 
     def add_reader(self, fd: int, callback: Callable[..., None], *args: Any) -> None:
         self.readers[fd] = lambda: callback(*args)
@@ -34,6 +38,9 @@ class ManualLoop:
 
     def turn(self) -> bool:
         """One turn: call whoever is ready; whether anybody was."""
+        soon, self.soon = self.soon, []
+        for callback in soon:
+            callback()
         readable, writable, _ = select.select(list(self.readers), list(self.writers), [], 0)
         for fd in readable:
             if fd in self.readers:
@@ -41,7 +48,7 @@ class ManualLoop:
         for fd in writable:
             if fd in self.writers:
                 self.writers[fd]()
-        return bool(readable or writable)
+        return bool(soon or readable or writable)
 
     def run(self) -> None:
         """Turn until nothing happens any more."""

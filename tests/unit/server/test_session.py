@@ -19,7 +19,9 @@ from odradek.server.session import (
     BUFFER_BYTES_BUSY,
     BUFFER_BYTES_INITIAL,
     BUFFER_BYTES_KEPT,
+    OUT_BYTES_MAX,
     OUT_CHUNKS_MAX,
+    REQUESTS_PER_TURN,
     Chunk,
     FileChunk,
     Session,
@@ -284,6 +286,20 @@ def test_retry_handles_the_parked_request_again(client: Client) -> None:
     assert client.receive() == frame(b"late") + frame(b"next")
 
 
+def test_work_on_a_parked_request_may_fail(
+    client: Client, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Then the connection ends: its client must not wait for ever."""
+
+    def fail() -> None:
+        raise RuntimeError("a bug")
+
+    client.send(frame(b"park"))
+    client.session.guard(fail)()
+    assert client.session.closed
+    assert "RuntimeError: a bug" in caplog.text
+
+
 def test_retry_may_park_again(client: Client) -> None:
     client.send(frame(b"park") + frame(b"next"))
     client.session.retry(client.session.park)
@@ -388,6 +404,22 @@ def test_replies_nobody_reads_stop_the_handling(client: Client) -> None:
     assert read_slowly(client, whole * len(frame(body))) == frame(body) * whole
 
 
+def test_large_replies_do_not_pile_up(connect: Callable[..., Client]) -> None:
+    """Pipelined requests with large replies: the next is handled when the one before has left."""
+    handled: list[int] = []
+
+    def handle(session: Session, _: memoryview) -> None:
+        handled.append(1)
+        session.reply_bytes(bytes(OUT_BYTES_MAX))
+
+    client = connect(handle)
+    client.session.sock.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 4096)
+    client.send(frame(b"?") * 50)
+    assert len(handled) < 5
+    read_slowly(client, 50 * OUT_BYTES_MAX)
+    assert len(handled) == 50
+
+
 def test_many_pipelined_requests_are_answered_in_order(client: Client) -> None:
     """Thousands of frames in one write: as many replies, in order."""
     bodies = [b"%d" % number for number in range(5000)]
@@ -400,6 +432,28 @@ def test_many_pipelined_requests_are_answered_in_order(client: Client) -> None:
             rest = rest[client.sock.send(rest) :]
         received += client.receive()
     assert bytes(received) == stream
+
+
+def test_others_get_their_turn(client: Client) -> None:
+    """A buffer full of tiny requests is not handled in one go."""
+    count = 3 * REQUESTS_PER_TURN + 5
+    client.sock.send(frame(b"?") * count)
+    handled = []
+    while len(client.requests) < count:
+        client.loop.turn()
+        handled.append(len(client.requests))
+    assert all(b - a <= 2 * REQUESTS_PER_TURN for a, b in itertools.pairwise([0, *handled]))
+    assert len(handled) > 1
+    assert client.receive() == frame(b"?") * count
+
+
+def test_a_half_closed_client_is_not_cut_off_between_turns(client: Client) -> None:
+    """The end comes while requests wait for the next turn: they are answered all the same."""
+    stream = frame(b"!") * (5 * REQUESTS_PER_TURN)
+    client.sock.send(stream)
+    client.sock.shutdown(socket.SHUT_WR)
+    assert client.receive() == stream
+    assert client.session.closed
 
 
 # -- ends --------------------------------------------------------------------------------------

@@ -37,6 +37,22 @@ from odradek.tools.classic import translate
             "consume t --from-beginning -X isolation.level=read_committed -X a=b --key",
         ),
         ("kafka-log-dirs --describe --topic-list t", "log-dirs --topic-list t"),
+        (
+            "kafka-consumer-groups.sh --bootstrap-server h:1 --describe --group g --state",
+            "groups describe --bootstrap-server h:1 --group g --state",
+        ),
+        (
+            "kafka-consumer-groups --state --list --type classic",
+            "groups list --state any --type classic",
+        ),
+        (
+            "kafka-consumer-groups --group g --reset-offsets --topic t:0,1 --shift-by -3 --execute",
+            "groups reset-offsets --group g --topic t:0,1 --shift-by -3 --execute",
+        ),
+        (
+            "kafka-transactions.sh --bootstrap-server h:1 describe --transactional-id list",
+            "transactions describe --bootstrap-server h:1 --transactional-id list",
+        ),
         ("topics create t", "topics create t"),
         ("", ""),
     ],

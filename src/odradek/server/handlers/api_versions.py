@@ -55,6 +55,7 @@ def api_versions(context: Context, request: ApiVersionsRequest | None) -> ApiVer
         response.finalized_features = [
             FinalizedFeatureKey(name=name, max_version_level=level, min_version_level=level)
             for name, level in image.features.items()
+            if level > 0
         ]
     return response
 

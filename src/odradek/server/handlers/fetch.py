@@ -223,7 +223,7 @@ class _Fetch:
             wait_ms,
             services.timers,
             services.call_soon,
-            self._wake,
+            self.session.guard(self._wake),
         )
         self.session.on_abandon = waiting.cancel
 
@@ -257,7 +257,7 @@ class _Fetch:
         if isinstance(result, BaseException):
             self.session.close(f"reading from disk failed: {result}", warn=True)
         elif not self.session.closed:
-            self.session.resume(self._chunks())
+            self.session.guard(lambda: self.session.resume(self._chunks()))()
 
     def refusal(self, err: Err) -> list[Chunk]:
         """An answer that has an error for the whole request and nothing else."""

@@ -11,7 +11,6 @@ from collections.abc import Coroutine, Iterable
 from typing import Any, Final
 
 from odradek.controller.names import check_name
-from odradek.controller.topics import NewTopic
 from odradek.errors import ApiError, Err
 from odradek.metadata.image import MetadataImage
 from odradek.protocol.api_keys import ApiKey
@@ -24,6 +23,7 @@ from odradek.protocol.messages.metadata import (
 )
 from odradek.server.authorized_operations import CLUSTER_OPERATIONS, NOT_ASKED, TOPIC_OPERATIONS
 from odradek.server.context import Context
+from odradek.server.internal_topics import new_topic
 from odradek.server.registry import handles
 from odradek.server.topic_bytes import describe_topic
 from odradek.types import ZERO_UUID
@@ -62,7 +62,7 @@ async def _create_and_answer(
 ) -> MetadataResponse | bytes:
     errors: dict[str, Err] = {}
     for created in await context.controller.create_topics(
-        [NewTopic(n) for n in dict.fromkeys(names)]
+        [new_topic(name, context.config) for name in dict.fromkeys(names)]
     ):
         if created.verdict.err not in (Err.NONE, Err.TOPIC_ALREADY_EXISTS):
             errors[created.name] = created.verdict.err

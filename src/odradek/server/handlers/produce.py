@@ -7,6 +7,7 @@ Record batches go from the receive buffer to the file without being copied or op
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Final
 from uuid import UUID
 
@@ -23,7 +24,7 @@ from odradek.protocol.messages.produce import (
     TopicProduceData,
     TopicProduceResponse,
 )
-from odradek.records.batch import HEADER_BYTES, read_header
+from odradek.records.batch import CRC_START, HEADER_BYTES, TRANSACTIONAL, read_header
 from odradek.records.compression import Codec
 from odradek.replication.partition import Partition
 from odradek.replication.purgatory import DelayedProduce, Required
@@ -31,6 +32,7 @@ from odradek.server.context import Context
 from odradek.server.registry import handles_raw
 from odradek.server.replies import frame_reply
 from odradek.server.session import Session
+from odradek.server.transactional_writes import TransactionalBatch, refused_writes
 
 ACKS: Final = (0, 1, -1)
 VERSIONS: Final = range(3, 14)
@@ -56,7 +58,7 @@ def produce(session: Session, context: Context, frame: memoryview, body_offset: 
             request.timeout_ms,
             context.services.timers,
             context.services.call_soon,
-            work.finish_waiting,
+            session.guard(work.finish_waiting),
         )
         session.on_abandon = waiting.cancel
     else:
@@ -66,7 +68,7 @@ def produce(session: Session, context: Context, frame: memoryview, body_offset: 
 class _Produce:
     """One request on its way."""
 
-    __slots__ = ("context", "done", "errors", "request", "required", "session")
+    __slots__ = ("_refused", "context", "done", "errors", "request", "required", "session")
 
     def __init__(self, session: Session, context: Context, request: ProduceRequest) -> None:
         self.session = session
@@ -77,6 +79,8 @@ class _Produce:
         self.errors: list[tuple[str | bytes, int, ApiError]] = []
         # What must still happen before the answer.
         self.required: dict[Partition, Required] = {}
+        # Partitions that are no part of the producer's transaction; None: nobody has asked.
+        self._refused: dict[Partition, ApiError] | None = None
 
     @property
     def failed(self) -> bool:
@@ -113,16 +117,15 @@ class _Produce:
         for data in topic_data.partition_data:
             index, records = data.index, data.records
             try:
-                if isinstance(topic, str):
-                    partition = replicas.find(topic, index)
-                else:
-                    partition = replicas.find_by_id(topic, index)
+                partition = self._find(topic, index)
                 if not isinstance(records, memoryview):
                     raise ApiError(
                         Err.INVALID_RECORD, "send at least one record batch per partition"
                     )
                 if version < ZSTD_FROM:
                     _refuse_zstd(records)
+                if _is_transactional(records):
+                    self._check_transaction(partition)
                 result = replicas.append(partition, records, acks, now_ms)
             except ApiError as error:
                 # Not the one that was raised: with its traceback it holds all that those frames held,
@@ -145,6 +148,35 @@ class _Produce:
             if replicated or synced:
                 self.required[partition] = Required(end_offset, replicated, synced)
         self.done.append((topic, done))
+
+    def _find(self, topic: str | bytes, index: int) -> Partition:
+        replicas = self.context.services.replicas
+        if isinstance(topic, str):
+            return replicas.find(topic, index)
+        return replicas.find_by_id(topic, index)
+
+    def _check_transaction(self, partition: Partition) -> None:
+        """ApiError unless the partition is part of the producer's open transaction."""
+        if self._refused is None:
+            transactional_id = self.request.transactional_id
+            self._refused = refused_writes(
+                self.context, transactional_id, self._transactional_batches()
+            )
+        error = self._refused.get(partition)
+        if error is not None:
+            raise error
+
+    def _transactional_batches(self) -> Iterator[TransactionalBatch]:
+        for topic_data in self.request.topic_data:
+            topic = self._key(topic_data)
+            for data in topic_data.partition_data:
+                records = data.records
+                if isinstance(records, memoryview) and _is_transactional(records):
+                    try:
+                        partition = self._find(topic, data.index)
+                    except ApiError:
+                        continue  # told when its turn comes
+                    yield TransactionalBatch(partition, read_header(records))
 
     def finish_waiting(self) -> None:
         """It is where it has to be, or never will be, or the time is up."""
@@ -214,6 +246,11 @@ class _Produce:
             return LeaderIdAndEpoch()
         partition = image.partitions[index]
         return LeaderIdAndEpoch(leader_id=partition.leader, leader_epoch=partition.leader_epoch)
+
+
+def _is_transactional(records: memoryview) -> bool:
+    # The lower byte of the attributes.
+    return len(records) >= HEADER_BYTES and bool(records[CRC_START + 1] & TRANSACTIONAL)
 
 
 def _refuse_zstd(records: memoryview) -> None:
