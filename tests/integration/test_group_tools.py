@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import time
 import urllib.request
@@ -43,6 +44,11 @@ def broker() -> Iterator[EmbeddedBroker]:
         yield running
 
 
+@pytest.fixture(scope="module")
+def numbers() -> Iterator[int]:
+    return itertools.count()
+
+
 @pytest.fixture
 def shell(
     broker: EmbeddedBroker, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
@@ -60,9 +66,9 @@ def shell(
 
 
 @pytest.fixture
-def topic(broker: EmbeddedBroker, shell: Shell, request: pytest.FixtureRequest) -> str:
+def topic(broker: EmbeddedBroker, shell: Shell, numbers: Iterator[int]) -> str:
     """A topic with two partitions and ten records in each."""
-    name: str = request.node.name.removeprefix("test_").partition("[")[0].replace("_", "-")[:60]
+    name = f"topic-{next(numbers)}"
     shell("topics", "create", name, "--partitions", "2")
     producer = Producer({"bootstrap.servers": broker.bootstrap_servers})
     for number in range(20):
@@ -79,27 +85,31 @@ def commit(broker: EmbeddedBroker, group: str, *places: TopicPartition) -> None:
 
 
 @contextmanager
-def member(broker: EmbeddedBroker, group: str, topic: str, **extra: Any) -> Iterator[Consumer]:
-    """A member of a group, once it has got partitions."""
-    consumer = Consumer(
-        {
-            "bootstrap.servers": broker.bootstrap_servers,
-            "group.id": group,
-            "client.id": "reader",
-            "auto.offset.reset": "earliest",
-            "enable.auto.commit": False,
-            **extra,
-        }
-    )
-    consumer.subscribe([topic])
+def members(
+    broker: EmbeddedBroker, count: int, group: str, topic: str, **extra: Any
+) -> Iterator[list[Consumer]]:
+    """Members of a group, once each has got partitions."""
+    settings = {
+        "bootstrap.servers": broker.bootstrap_servers,
+        "group.id": group,
+        "client.id": "reader",
+        "auto.offset.reset": "earliest",
+        "enable.auto.commit": False,
+        **extra,
+    }
+    consumers = [Consumer(settings) for _ in range(count)]
     try:
+        for consumer in consumers:
+            consumer.subscribe([topic])
         deadline = time.monotonic() + SECONDS_MAX
-        while not consumer.assignment():
+        while not all(consumer.assignment() for consumer in consumers):
             assert time.monotonic() < deadline, "no partitions were assigned"
-            consumer.poll(0.1)
-        yield consumer
+            for consumer in consumers:
+                consumer.poll(0.05)
+        yield consumers
     finally:
-        consumer.close()
+        for consumer in consumers:
+            consumer.close()
 
 
 @pytest.mark.parametrize("protocol", ["classic", "consumer"])
@@ -108,7 +118,7 @@ def test_a_group_is_described_with_lag_and_members(
 ) -> None:
     """S-9.12, K9-17: LAG is end minus current, by partition, also for a group that has stopped."""
     group = f"described-{protocol}"
-    with member(broker, group, topic, **{"group.protocol": protocol}) as consumer:
+    with members(broker, 1, group, topic, **{"group.protocol": protocol}) as (consumer,):
         consumer.commit(offsets=[TopicPartition(topic, 0, 4)], asynchronous=False)
         described = shell("groups", "describe", group)
         first, second = described.cells
@@ -146,8 +156,8 @@ def test_why_a_group_rebalanced_is_told(broker: EmbeddedBroker, shell: Shell, to
     """D1-08: who joined, who left; on the HTTP port and by `describe --history`."""
     http = broker.http_url.removeprefix("http://")
     group = "its/history ü"
-    with member(broker, group, topic), member(broker, group, topic) as second:
-        told = second.memberid()
+    with members(broker, 2, group, topic) as consumers:
+        told = consumers[0].memberid()
     history = shell("groups", "describe", group, "--history", "--verbose", "--http", http)
     assert f"joined: {told}" in history.out
     assert f"left: {told}" in history.out
@@ -192,7 +202,7 @@ def test_offsets_are_reset_to(
     broker: EmbeddedBroker, shell: Shell, topic: str, options: str, offsets: list[int]
 ) -> None:
     """A dry run shows what --execute then does; S-5.12 for times."""
-    group = options.replace(" ", "=")
+    group = "reset" + options.replace(" ", "=")
     commit(broker, group, TopicPartition(topic, 0, 4))
     asked = ("groups", "reset-offsets", group, "--topic", topic, *options.split())
     dry = shell(*asked)
@@ -204,7 +214,6 @@ def test_offsets_are_reset_to(
     assert shell(*asked, "--execute").cells == rows
     described = shell("groups", "describe", group)
     assert [int(row[3]) for row in described.cells] == offsets
-    shell("topics", "delete", topic)
 
 
 def test_a_plan_is_exported_shifted_and_read_from_a_file(
@@ -234,7 +243,7 @@ def test_a_plan_is_exported_shifted_and_read_from_a_file(
 def test_a_group_with_members_is_neither_reset_nor_deleted(
     broker: EmbeddedBroker, shell: Shell, topic: str
 ) -> None:
-    with member(broker, "busy", topic):
+    with members(broker, 1, "busy", topic):
         refused = shell(
             "groups", "reset-offsets", "busy", "--topic", topic, "--to-latest", "--execute", code=1
         )

@@ -336,7 +336,6 @@ def test_many_bombs_leave_nothing_behind(
     assert broker.peak_rss_mb() - before_mb < BOMB_PEAK_MB_MAX
 
 
-@pytest.mark.xfail(reason="records are opened on the loop's thread: everybody waits", strict=True)
 @pytest.mark.parametrize("topic", [COMPACTED, RECOMPRESSED])
 def test_many_small_records_do_not_make_others_wait(
     broker: Any, sock: Any, talk: Any, topic: str, stays_well: Any

@@ -70,9 +70,22 @@ class AppendRules(NamedTuple):
     compression_level: int | None = None
 
 
+# What to append, and the headers of the batches in it.
+CheckedBatches = tuple[memoryview, list[BatchHeader]]
+
+
+def opens_records(rules: AppendRules) -> bool:
+    """Whether checking a batch of such a topic means to look at each of its records."""
+    return (
+        rules.compacted
+        or rules.compression != PRODUCER_CODEC
+        or rules.timestamp_before_max_ms != ANY_TIME_BEFORE
+    )
+
+
 def check_batches(
     data: memoryview, rules: AppendRules, now_ms: int, *, from_client: bool = True
-) -> tuple[memoryview, list[BatchHeader]]:
+) -> CheckedBatches:
     """What to append and its headers; ApiError with Kafka's code when it must not be appended.
 
     What does not come from a client was built by a broker: it may hold several batches and

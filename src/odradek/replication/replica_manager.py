@@ -18,6 +18,7 @@ from odradek.errors import ApiError, Err
 from odradek.interfaces import Timers
 from odradek.metadata.delta import Delta
 from odradek.metadata.image import MetadataImage, ResourceType, TopicImage
+from odradek.records.validation import CheckedBatches
 from odradek.replication.partition import Partition
 from odradek.storage.log_manager import LogManager
 from odradek.storage.log_values import AppendResult, Origin
@@ -101,6 +102,7 @@ class ReplicaManager:
         acks: int,
         now_ms: int,
         origin: Origin = Origin.CLIENT,
+        checked: CheckedBatches | None = None,
     ) -> AppendResult:
         """Append a client's or a coordinator's batch as the leader; ApiError says why not."""
         partition.check_leader()
@@ -112,7 +114,11 @@ class ReplicaManager:
                 f"min.insync.replicas is {log_.config.min_insync_replicas}",
             )
         result = log_.append(
-            data, leader_epoch=partition.leader_epoch, now_ms=now_ms, origin=origin
+            data,
+            leader_epoch=partition.leader_epoch,
+            now_ms=now_ms,
+            origin=origin,
+            checked=checked,
         )
         if partition.maybe_advance_high_watermark() and partition.waiting:
             self._tell(partition, result.size_bytes)

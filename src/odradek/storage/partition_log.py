@@ -31,7 +31,12 @@ from odradek.errors import ApiError, Err
 from odradek.interfaces import File
 from odradek.records.batch import PREFIX_BYTES, BatchHeader, stamp
 from odradek.records.control import EndMarker, parse_end_marker
-from odradek.records.validation import APPEND_TIME, check_batches
+from odradek.records.validation import (
+    APPEND_TIME,
+    CheckedBatches,
+    check_batches,
+    opens_records,
+)
 from odradek.storage import file_names
 from odradek.storage.indexes import RELATIVE_OFFSET_MAX
 from odradek.storage.log_dir import LogDir
@@ -69,6 +74,7 @@ class PartitionLog(ReadableLog):
         "config",
         "generation",
         "is_closed",
+        "opens_records",
     )
 
     def __init__(
@@ -96,10 +102,17 @@ class PartitionLog(ReadableLog):
         self._segment_bytes = config.segment_bytes
         self._flush_messages = config.flush_messages
         self._rules = append_rules(config)
+        # Whether a check looks into batches, which may take long: then `prepare_check` is for the pool.
+        self.opens_records = opens_records(self._rules)
         self._roll_timestamp = NO_TIMESTAMP  # worked out at the next append
         self._active.configure(config.index_interval_bytes, config.segment_index_bytes)
 
     # Appending.
+
+    def prepare_check(self, data: memoryview, now_ms: int) -> Callable[[], CheckedBatches]:
+        """Work for the pool: the check of a client's batch, whose result `append` takes."""
+        rules = self._rules
+        return lambda: check_batches(data, rules, now_ms)
 
     def append(
         self,
@@ -108,12 +121,15 @@ class PartitionLog(ReadableLog):
         leader_epoch: int,
         now_ms: int,
         origin: Origin = Origin.CLIENT,
+        checked: CheckedBatches | None = None,
     ) -> AppendResult:
         """Append as leader: check, give offsets and epoch, write. A repeated batch is not written."""
         if self.dir.offline_reason is not None:
             self.dir.raise_offline()
         from_client = origin is Origin.CLIENT
-        data, headers = check_batches(data, self._rules, now_ms, from_client=from_client)
+        if checked is None:
+            checked = check_batches(data, self._rules, now_ms, from_client=from_client)
+        data, headers = checked
         first_offset = offset = self.log_end_offset
         position = record_count = 0
         max_timestamp = NO_TIMESTAMP

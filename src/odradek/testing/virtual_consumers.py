@@ -12,10 +12,12 @@ from typing import Any
 from uuid import UUID
 
 from odradek.config.broker import BrokerConfig
+from odradek.coordinators.groups.classic_in_consumer import BilingualGroups
 from odradek.coordinators.groups.consumer import ConsumerGroups
 from odradek.coordinators.groups.consumer_group import ConsumerGroup
 from odradek.coordinators.groups.group import GroupTable
 from odradek.coordinators.groups.records import GROUP_RECORDS
+from odradek.coordinators.shard import CoordinatorRecord
 from odradek.errors import ApiError, Err
 from odradek.metadata.image import (
     ConfigResource,
@@ -29,6 +31,7 @@ from odradek.protocol.messages.consumer_group_heartbeat import (
     ConsumerGroupHeartbeatRequestTopicPartitions,
     ConsumerGroupHeartbeatResponse,
 )
+from odradek.protocol.messages.internal.group_metadata import GroupMetadataKey
 from odradek.testing.virtual_shard import VirtualShardRuntime
 
 INTERVAL_MS = 5000
@@ -54,7 +57,7 @@ class VirtualConsumerGroups:
             self.create_topic(name, partitions)
         self._open()
         self.runtime.replay = self._replay
-        self.consumer.on_loaded(self.image)
+        self._loaded()
         self.is_open = True
 
     def _open(self) -> None:
@@ -67,12 +70,31 @@ class VirtualConsumerGroups:
             lambda: self.image,
             lambda: f"made-up-{next(self._ids)}",
         )
+        self.classic = BilingualGroups(
+            self.table,
+            lambda: self.config,
+            self.runtime.timers,
+            self.runtime.now_ms,
+            lambda: self.image,
+            lambda: f"classic-{next(self._ids)}",
+            self.consumer,
+        )
+
+    def _replay(self, record: CoordinatorRecord) -> None:
+        if isinstance(record.key, GroupMetadataKey):
+            self.classic.replay(record)
+        else:
+            self.consumer.replay(record)
+
+    def _loaded(self) -> None:
+        self.runtime.run(self.classic.on_loaded(self.image))
+        self.runtime.run(self.consumer.on_loaded(self.image))
 
     def crash(self) -> None:
         """The broker dies and comes back: memory is lost, the log is not."""
         self._open()
         self.runtime.restart(self._replay)
-        self.runtime.run(self.consumer.on_loaded(self.image))
+        self._loaded()
 
     def advance(self, milliseconds: float) -> None:
         self.runtime.advance(milliseconds)

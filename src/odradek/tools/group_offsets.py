@@ -323,7 +323,7 @@ def _at_datetime(text: str | None) -> ToTimestamp | None:
     if text is None:
         return None
     try:
-        return ToTimestamp(parse_datetime(text))
+        return ToTimestamp(max(0, parse_datetime(text)))
     except ValueError as error:
         raise typer.BadParameter(str(error), param_hint="--to-datetime") from None
 
@@ -332,7 +332,8 @@ def _before_now(text: str | None) -> ToTimestamp | None:
     if text is None:
         return None
     try:
-        return ToTimestamp(round(time.time() * 1000) - parse_duration(text))
+        # Below zero, a timestamp would be taken for the name of a position.
+        return ToTimestamp(max(0, round(time.time() * 1000) - parse_duration(text)))
     except ValueError as error:
         raise typer.BadParameter(str(error), param_hint="--by-duration") from None
 

@@ -26,6 +26,7 @@ from odradek.config.broker import BrokerConfig
 from odradek.coordinators.groups import consumer_records as records_of
 from odradek.coordinators.groups import consumer_replay
 from odradek.coordinators.groups.assignors import ASSIGNORS
+from odradek.coordinators.groups.classic_group import ClassicGroup
 from odradek.coordinators.groups.consumer_describe import described
 from odradek.coordinators.groups.consumer_group import ConsumerGroup
 from odradek.coordinators.groups.consumer_members import (
@@ -48,8 +49,10 @@ from odradek.coordinators.groups.consumer_requests import (
     updated_member,
 )
 from odradek.coordinators.groups.consumer_settings import ConsumerSettings, GroupSettings
+from odradek.coordinators.groups.consumer_timers import MemberTimers
 from odradek.coordinators.groups.consumer_update import GroupUpdate, Surroundings
 from odradek.coordinators.groups.group import GroupTable
+from odradek.coordinators.groups.migration import downgrade, is_downgrade_due, upgrade
 from odradek.coordinators.groups.subscriptions import Patterns
 from odradek.coordinators.shard import CoordinatorRecord, Outcome, ShardTimers
 from odradek.errors import ApiError, Err
@@ -83,7 +86,9 @@ class ConsumerGroups:
     ) -> None:
         self._table = table
         self._config = config
-        self._timers = timers
+        self.timers: Final = MemberTimers(timers, self.fence_silent)
+        # Told when a group has become a classic one, with the reason.
+        self.on_downgraded: Callable[[ClassicGroup, str], None] = lambda group, reason: None
         self._now_ms = now_ms
         self._new_member_id = new_member_id
         self._image = image
@@ -113,7 +118,7 @@ class ConsumerGroups:
         before = self._member_of(update, request, owned)
         after = updated_member(before, request, client_id, client_host)
         member = update.put_member(before, after, owned)
-        self.watch(group_id, member.member_id, settings.session_timeout_ms)
+        self.timers.begin_session(group_id, member.member_id, settings.session_timeout_ms)
         self._watch_revocation(group_id, member, before)
         reply = ConsumerGroupHeartbeatResponse(
             member_id=member.member_id,
@@ -178,11 +183,16 @@ class ConsumerGroups:
             return group
         if not joining:
             raise _no_group(group_id)
-        if group is not None:
-            if not group.is_empty:
-                raise _no_group(group_id)
-            records.extend(group.tombstones())
-        return ConsumerGroup(group_id)
+        if group is None or group.is_empty:
+            records.extend(group.tombstones() if group is not None else ())
+            return ConsumerGroup(group_id)
+        if not isinstance(group, ClassicGroup):
+            raise _no_group(group_id)
+        upgraded, converted = upgrade(group, self._config(), self._image())
+        # Members in the middle of a rebalance join again, and then join the consumer group.
+        group.members.answer_all(Err.REBALANCE_IN_PROGRESS)
+        records.extend(converted)
+        return upgraded
 
     def check_room(self, group: ConsumerGroup, member_id: str) -> None:
         """ApiError(GROUP_MAX_SIZE_REACHED) when a new member would be one too many."""
@@ -265,12 +275,42 @@ class ConsumerGroups:
         timed_out: bool = False,
     ) -> tuple[tuple[CoordinatorRecord, ...], Callable[[Err], None]]:
         """Remove members: the records, and what to do once they are written."""
+        for member in members:
+            self.timers.forget(group.group_id, member.member_id)
+        if is_downgrade_due(group, members, self._config()):
+            return self._downgrade(group, members, reason)
         records: list[CoordinatorRecord] = []
         update = self.new_update(group, records)
         update.remove_members(members, reason, timed_out=timed_out)
-        for member in members:
-            self.unwatch(group.group_id, member.member_id)
         return tuple(records), partial(self.after_write, update)
+
+    def _downgrade(
+        self, group: ConsumerGroup, leaving: Collection[Member], reason: str
+    ) -> tuple[tuple[CoordinatorRecord, ...], Callable[[Err], None]]:
+        """Make a classic group of the members that stay, all of which speak that protocol."""
+        members = tuple(group.members)
+
+        def written(err: Err) -> None:
+            classic = self._table.get(group.group_id)
+            if err is Err.NONE and isinstance(classic, ClassicGroup):
+                for member_id in members:
+                    self.timers.forget(group.group_id, member_id)
+                self.on_downgraded(classic, f"{reason}: only classic members are left")
+
+        return tuple(downgrade(group, leaving, self._image(), self._now_ms())), written
+
+    def maybe_downgrade_soon(self, group_id: str) -> None:
+        """A classic member has taken the place of another: perhaps only such are left."""
+        group = self._table.get(group_id)
+        if isinstance(group, ConsumerGroup) and is_downgrade_due(group, (), self._config()):
+            self.timers.soon("downgrade", group_id, partial(self._downgrade_now, group_id))
+
+    def _downgrade_now(self, group_id: str) -> Outcome[None]:
+        group = self._table.get(group_id)
+        if not isinstance(group, ConsumerGroup) or not is_downgrade_due(group, (), self._config()):
+            return NO_OUTCOME
+        records, then = self._downgrade(group, (), "a static member changed its protocol")
+        return Outcome(records, None, then)
 
     def _default_assignor(self) -> str:
         """The first of the broker's list that there is."""
@@ -287,23 +327,7 @@ class ConsumerGroups:
         )
         return max(interval_ms // PACE_WHILE_CHANGING, 1) if changing else interval_ms
 
-    # -- timers --------------------------------------------------------------------------------
-
-    def watch(self, group_id: str, member_id: str, session_timeout_ms: int) -> None:
-        """The member spoke: begin its session anew."""
-        self._timers.schedule(
-            _session_key(group_id, member_id),
-            session_timeout_ms,
-            partial(self._session_over, group_id, member_id),
-        )
-
-    def unwatch(self, group_id: str, member_id: str) -> None:
-        """The member is gone."""
-        self._timers.cancel(_session_key(group_id, member_id))
-        self._timers.cancel(_revocation_key(group_id, member_id))
-
-    def _session_over(self, group_id: str, member_id: str) -> Outcome[None]:
-        return self.fence_silent(group_id, member_id, "sent no heartbeat in time")
+    # -- silence -------------------------------------------------------------------------------
 
     def fence_silent(self, group_id: str, member_id: str, why: str) -> Outcome[None]:
         """Remove a member that did not do what it should have in time, if it is there."""
@@ -316,18 +340,16 @@ class ConsumerGroups:
 
     def _watch_revocation(self, group_id: str, member: Member, before: Member) -> None:
         """A member that has to give up partitions has its rebalance time-out to do so."""
-        key = _revocation_key(group_id, member.member_id)
+        member_id, epoch = member.member_id, member.member_epoch
         if member.state is not MemberState.UNREVOKED_PARTITIONS:
             if before.state is MemberState.UNREVOKED_PARTITIONS:
-                self._timers.cancel(key)
-        elif member is not before and (
-            before.state is not MemberState.UNREVOKED_PARTITIONS
-            or before.pending_revocation != member.pending_revocation
-        ):
-            self._timers.schedule(
-                key,
+                self.timers.revoked(group_id, member_id)
+        elif before.pending_revocation != member.pending_revocation:
+            self.timers.await_revocation(
+                group_id,
+                member_id,
                 member.rebalance_timeout_ms,
-                partial(self._revocation_over, group_id, member.member_id, member.member_epoch),
+                partial(self._revocation_over, group_id, member_id, epoch),
             )
 
     def _revocation_over(self, group_id: str, member_id: str, epoch: int) -> Outcome[None]:
@@ -357,8 +379,9 @@ class ConsumerGroups:
             if member.classic is not None
             else self._settings.of(group_id, self._image()).session_timeout_ms
         )
-        self.watch(group_id, member.member_id, timeout_ms)
-        self._watch_revocation(group_id, member, Member(member.member_id))
+        self.timers.begin_session(group_id, member.member_id, timeout_ms)
+        if not member.uses_classic_protocol:
+            self._watch_revocation(group_id, member, Member(member.member_id))
 
     def on_metadata(self, image: MetadataImage) -> Outcome[None]:
         """Nothing at once: each group looks at its topics with its next heartbeat."""
@@ -370,11 +393,3 @@ class ConsumerGroups:
 
 def _no_group(group_id: str) -> ApiError:
     return ApiError(Err.GROUP_ID_NOT_FOUND, f"there is no consumer group {group_id}")
-
-
-def _session_key(group_id: str, member_id: str) -> str:
-    return f"consumer-session:{group_id}:{member_id}"
-
-
-def _revocation_key(group_id: str, member_id: str) -> str:
-    return f"consumer-revocation:{group_id}:{member_id}"

@@ -7,7 +7,8 @@ Record batches go from the receive buffer to the file without being copied or op
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Final
 from uuid import UUID
 
@@ -18,6 +19,7 @@ from odradek.protocol.hot.produce import TOPIC_IDS_FROM, PartitionDone, encode_s
 from odradek.protocol.messages.produce import (
     BatchIndexAndErrorMessage,
     LeaderIdAndEpoch,
+    PartitionProduceData,
     PartitionProduceResponse,
     ProduceRequest,
     ProduceResponse,
@@ -26,6 +28,7 @@ from odradek.protocol.messages.produce import (
 )
 from odradek.records.batch import CRC_START, HEADER_BYTES, TRANSACTIONAL, read_header
 from odradek.records.compression import Codec
+from odradek.records.validation import CheckedBatches
 from odradek.replication.partition import Partition
 from odradek.replication.purgatory import DelayedProduce, Required
 from odradek.server.context import Context
@@ -38,6 +41,10 @@ ACKS: Final = (0, 1, -1)
 VERSIONS: Final = range(3, 14)
 # KIP-110: a client that speaks an older version cannot have zstd.
 ZSTD_FROM: Final = 7
+# Batches up to this are opened where they are: about two milliseconds at the most.
+CHECK_HERE_BYTES_MAX: Final = 4 * 1024
+
+Checked = CheckedBatches | ApiError
 
 
 # Advertised from 0: librdkafka decides by that whether it may compress (KAFKA-18659).
@@ -46,34 +53,43 @@ def produce(session: Session, context: Context, frame: memoryview, body_offset: 
     """Append, then answer now, later (followers must fetch, a disk must sync), or never (acks 0)."""
     request, _ = decode_from(ProduceRequest, frame, body_offset, context.api_version)
     work = _Produce(session, context, request)
-    work.append_all()
-    if request.acks == 0:
-        if work.failed:
-            reason = work.errors[0][2].message
-            session.close(f"acks=0 produce of client {context.client_id!r} failed: {reason}")
-    elif work.required:
-        session.park()
-        waiting = DelayedProduce(
-            work.required,
-            request.timeout_ms,
-            context.services.timers,
-            context.services.call_soon,
-            session.guard(work.finish_waiting),
-        )
-        session.on_abandon = waiting.cancel
-    else:
-        session.reply_bytes(work.reply())
+    checks = work.long_checks()
+    if not checks:
+        work.append_and_answer()
+        return
+    session.park()
+
+    def checked(results: dict[int, Checked] | BaseException) -> None:
+        assert isinstance(results, dict), results
+        work.checked = results
+        if session.closed:
+            work.append_all()  # what was sent is appended, whether or not somebody hears of it
+        else:
+            session.retry(session.guard(work.append_and_answer))
+
+    context.services.background.submit(partial(_check_all, checks), checked)
 
 
 class _Produce:
     """One request on its way."""
 
-    __slots__ = ("_refused", "context", "done", "errors", "request", "required", "session")
+    __slots__ = (
+        "_refused",
+        "checked",
+        "context",
+        "done",
+        "errors",
+        "request",
+        "required",
+        "session",
+    )
 
     def __init__(self, session: Session, context: Context, request: ProduceRequest) -> None:
         self.session = session
         self.context = context
         self.request = request
+        # What the pool found out about batches that it checked, by the id of their request entry.
+        self.checked: dict[int, Checked] = {}
         self.done: list[tuple[str | bytes, list[PartitionDone]]] = []
         # (topic, index, error) of the partitions that refused.
         self.errors: list[tuple[str | bytes, int, ApiError]] = []
@@ -81,6 +97,44 @@ class _Produce:
         self.required: dict[Partition, Required] = {}
         # Partitions that are no part of the producer's transaction; None: nobody has asked.
         self._refused: dict[Partition, ApiError] | None = None
+
+    def long_checks(self) -> dict[int, Callable[[], CheckedBatches]]:
+        """Batches whose records must be opened, which may take seconds: the pool checks them first."""
+        checks = {}
+        now_ms = self.context.services.clock.now_ms()
+        for topic_data in self.request.topic_data:
+            topic = self._key(topic_data)
+            for data in topic_data.partition_data:
+                records = data.records
+                if isinstance(records, memoryview) and len(records) > CHECK_HERE_BYTES_MAX:
+                    try:
+                        log = self._find(topic, data.index).log
+                    except ApiError:
+                        continue  # told when it comes to appending
+                    if log.opens_records:
+                        checks[id(data)] = log.prepare_check(records, now_ms)
+        return checks
+
+    def append_and_answer(self) -> None:
+        """Append, then answer now, or when what is required has happened."""
+        session, context, request = self.session, self.context, self.request
+        self.append_all()
+        if request.acks == 0:
+            if self.failed:
+                reason = self.errors[0][2].message
+                session.close(f"acks=0 produce of client {context.client_id!r} failed: {reason}")
+        elif self.required:
+            session.park()
+            waiting = DelayedProduce(
+                self.required,
+                request.timeout_ms,
+                context.services.timers,
+                context.services.call_soon,
+                session.guard(self.finish_waiting),
+            )
+            session.on_abandon = waiting.cancel
+        else:
+            session.reply_bytes(self.reply())
 
     @property
     def failed(self) -> bool:
@@ -126,7 +180,9 @@ class _Produce:
                     _refuse_zstd(records)
                 if _is_transactional(records):
                     self._check_transaction(partition)
-                result = replicas.append(partition, records, acks, now_ms)
+                result = replicas.append(
+                    partition, records, acks, now_ms, checked=self._take_check(data)
+                )
             except ApiError as error:
                 # Not the one that was raised: with its traceback it holds all that those frames held,
                 # expanded batches for one, and in a cycle with this frame.
@@ -148,6 +204,13 @@ class _Produce:
             if replicated or synced:
                 self.required[partition] = Required(end_offset, replicated, synced)
         self.done.append((topic, done))
+
+    def _take_check(self, data: PartitionProduceData) -> CheckedBatches | None:
+        """What the pool found out about a batch; None when it is to be checked here."""
+        found = self.checked.get(id(data))
+        if isinstance(found, ApiError):
+            raise found
+        return found
 
     def _find(self, topic: str | bytes, index: int) -> Partition:
         replicas = self.context.services.replicas
@@ -251,6 +314,17 @@ class _Produce:
 def _is_transactional(records: memoryview) -> bool:
     # The lower byte of the attributes.
     return len(records) >= HEADER_BYTES and bool(records[CRC_START + 1] & TRANSACTIONAL)
+
+
+def _check_all(checks: dict[int, Callable[[], CheckedBatches]]) -> dict[int, Checked]:
+    """Run in the pool: the checks, with refusals as values."""
+    results: dict[int, Checked] = {}
+    for key, check in checks.items():
+        try:
+            results[key] = check()
+        except ApiError as error:
+            results[key] = ApiError(error.err, error.message, error.record_errors)
+    return results
 
 
 def _refuse_zstd(records: memoryview) -> None:
