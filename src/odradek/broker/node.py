@@ -1,9 +1,9 @@
 """A whole broker: builds the parts, starts them in order, stops them in reverse.
 
-Start: lock the log dirs, bind the listeners (so that ports are known), open the coordination store,
-become controller and read the metadata, open the logs, then accept connections. Stop: refuse new
-connections, let go of the open ones, flush and close the logs, close the store. A broker that fails
-to start undoes what it had done.
+Start: bind the listeners (so that ports are known), make sure that nobody uses the log dirs, open the
+coordination store, become controller and read the metadata, open the logs, then accept connections.
+Stop: refuse new connections, let go of the open ones, flush and close the logs, close the store. A broker
+that fails to start undoes what it had done.
 
 Nothing here is global: several brokers can live in one process, each with its own loop or on one.
 """

@@ -9,6 +9,7 @@ from typing import NamedTuple
 from odradek.interfaces import Disk
 from odradek.storage import file_names
 from odradek.storage.checkpoints import decode_meta
+from odradek.storage.log_dir import LogDirRefused
 
 
 class EarlierRun(NamedTuple):
@@ -19,10 +20,18 @@ class EarlierRun(NamedTuple):
 
 
 def peek(disk: Disk, folders: Sequence[Path]) -> EarlierRun:
-    """Look, without a lock, and change nothing; what is unreadable is refused later, on opening."""
+    """Look, and change nothing; what is unreadable is refused later, on opening.
+
+    LogDirRefused when a folder is in use: before anything is put into it.
+    """
     cluster_id: str | None = None
     was_clean = True
     for folder in folders:
+        if disk.exists(str(folder / file_names.LOCK)):
+            release = disk.lock(str(folder / file_names.LOCK))
+            if release is None:
+                raise LogDirRefused.in_use(str(folder))
+            release()
         try:
             content = disk.read_bytes(str(folder / file_names.META_PROPERTIES))
             cluster_id = cluster_id or decode_meta(content).cluster_id

@@ -50,6 +50,11 @@ _NOT_THE_DISK: Final = (errno.EMFILE, errno.ENFILE)
 class LogDirRefused(Exception):  # noqa: N818 - it is the dir that is refused, not an error of ours
     """This folder must not be used; the text says why and what to do."""
 
+    @classmethod
+    def in_use(cls, path: str) -> LogDirRefused:
+        """Somebody else holds the lock."""
+        return cls(f"{path} is in use by another broker: stop it, or give this one other log.dirs")
+
 
 class LogDir:
     """A folder of partition folders."""
@@ -96,9 +101,7 @@ class LogDir:
             self.disk.mkdir(self.path)
         self._release_lock = self.disk.lock(self.file(file_names.LOCK))
         if self._release_lock is None:
-            raise LogDirRefused(
-                f"{self.path} is in use by another broker: stop it, or give this one other log.dirs"
-            )
+            raise LogDirRefused.in_use(self.path)
         try:
             self._check_owner(cluster_id, node_id, new_directory_id)
         except LogDirRefused:

@@ -101,7 +101,12 @@ class BilingualGroups(ClassicGroups):
     ) -> Outcome[None]:
         """Enter a group of either kind."""
         group = self._consumer_group(request.group_id)
-        if group is None:
+        config = self._settings()
+        if group is None or not (
+            config.group_min_session_timeout_ms
+            <= request.session_timeout_ms
+            <= config.group_max_session_timeout_ms
+        ):
             return super().join(request, client_id, client_host, version, respond)
         joining = Joining.of(request, client_id, client_host, version, respond)
         try:

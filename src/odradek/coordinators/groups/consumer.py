@@ -191,6 +191,8 @@ class ConsumerGroups:
         upgraded, converted = upgrade(group, self._config(), self._image())
         # Members in the middle of a rebalance join again, and then join the consumer group.
         group.members.answer_all(Err.REBALANCE_IN_PROGRESS)
+        for member in upgraded.members.values():
+            self._resume(group_id, member)
         records.extend(converted)
         return upgraded
 
