@@ -124,7 +124,7 @@ class Broker(ABC):
 
 
 class Odradek(Broker):
-    """`odradek broker`, defaults except where it listens and keeps its data."""
+    """`odradek broker`, defaults except where it listens and keeps its data, and the peer's delay."""
 
     kind = Kind.ODRADEK
 
@@ -149,6 +149,9 @@ class Odradek(Broker):
             f"log.dirs={self.log_dir}",
             "--set",
             "odradek.http.listener=",
+            # As the peer's properties have it: a group is measured, not the wait for its members.
+            "--set",
+            "group.initial.rebalance.delay.ms=0",
         ]
 
 

@@ -44,6 +44,7 @@ class Group(Enum):
     CONSUME = "Consume throughput"
     RAW = "Broker efficiency (ready-made frames, so that the broker is the limit)"
     LATENCY = "Latency"
+    GROUPS = "Groups and transactions"
     PROCESS = "Memory and start"
     ALONE = "Odradek alone: does stored data or time slow it down?"
 
@@ -98,6 +99,10 @@ class Sizes:
     cold_gb: float
     cold_seconds: float
     soak_minutes: float
+    group_seconds: float  # of commits, group fetches, transactions
+    members: int  # that join one group
+    added_partitions: int  # to a topic that a group reads
+    groups: int  # that are loaded at a start
 
     @staticmethod
     def full() -> Sizes:
@@ -120,6 +125,10 @@ class Sizes:
             cold_gb=10,
             cold_seconds=8,
             soak_minutes=1.5,
+            group_seconds=6,
+            members=50,
+            added_partitions=900,
+            groups=10_000,
         )
 
     @staticmethod
@@ -143,6 +152,10 @@ class Sizes:
             cold_gb=0.3,
             cold_seconds=2,
             soak_minutes=0.2,
+            group_seconds=1,
+            members=10,
+            added_partitions=90,
+            groups=500,
         )
 
     def warm_up(self) -> Sizes:
@@ -156,6 +169,7 @@ class Sizes:
             fetch_passes=1,
             latency_seconds=self.latency_seconds / 4,
             cold_seconds=self.cold_seconds / 4,
+            group_seconds=self.group_seconds / 3,
         )
 
 

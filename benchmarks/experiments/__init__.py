@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from benchmarks.experiments import alone, cold, consume, latency, life, produce, raw
+from benchmarks.experiments import alone, cold, consume, groups, latency, life, produce, raw
 from benchmarks.shapes import Experiment
 
 ALL: Final[tuple[Experiment, ...]] = (
@@ -12,6 +12,7 @@ ALL: Final[tuple[Experiment, ...]] = (
     *consume.EXPERIMENTS,
     *raw.EXPERIMENTS,
     *latency.EXPERIMENTS,
+    *groups.EXPERIMENTS,
     *cold.EXPERIMENTS,
     *life.EXPERIMENTS,
     *alone.EXPERIMENTS,

@@ -31,7 +31,7 @@ from odradek.storage.producer_state import ProducerState
 from odradek.types import TopicPartition
 
 PARTITIONS = [TopicPartition("t", i) for i in range(4)]
-IDS = ["a", "b", "c"]
+FEW = ["a", "b", "c"]
 
 
 def header(producer: ProducerIdAndEpoch, sequence: int, attributes: int) -> BatchHeader:
@@ -85,7 +85,8 @@ class Partition:
 class World(Shell):
     """A shard, its partitions, and markers that arrive when the simulation says so."""
 
-    def __init__(self, seed: int, version: int) -> None:
+    def __init__(self, seed: int, version: int, ids: list[str]) -> None:
+        self.ids = ids
         self.rng = random.Random(seed)
         self.partitions = {tp: Partition() for tp in PARTITIONS}
         self.to_mark: list[tuple[TransactionMetadata, list[TopicPartition]]] = []
@@ -136,7 +137,7 @@ class World(Shell):
             assert len(txn.outcomes) <= 1, f"transaction {txn.number} has two outcomes"
             if txn.acknowledged is not None and txn.wrote:
                 assert txn.outcomes <= {txn.acknowledged}
-        for transactional_id in IDS:
+        for transactional_id in self.ids:
             found = self.shard.get(transactional_id)
             if found is not None:
                 before = self.seen.get(transactional_id, ProducerIdAndEpoch(-1, -1))
@@ -238,16 +239,16 @@ class Client:
             self.network.append(deliver)
 
 
-def simulate(seed: int, version: int, steps: int) -> World:
-    world = World(seed, version)
+def simulate(seed: int, version: int, steps: int, ids: list[str]) -> World:
+    world = World(seed, version, ids)
     rng = world.rng
     network: list[Callable[[], object]] = []
-    clients = [Client(world, transactional_id, network) for transactional_id in IDS * 2]
+    clients = [Client(world, transactional_id, network) for transactional_id in ids * 2]
     for _ in range(steps):
         kind = rng.random()
         if kind < 0.62:
             # Mostly one instance per id; sometimes the other one wakes up.
-            rng.choice(clients if rng.random() < 0.1 else clients[: len(IDS)]).step()
+            rng.choice(clients if rng.random() < 0.1 else clients[: len(ids)]).step()
         elif kind < 0.85:
             world.mark_some()
         elif kind < 0.95:
@@ -263,7 +264,7 @@ def simulate(seed: int, version: int, steps: int) -> World:
             world.restart()
         world.check()
         if rng.random() < 0.005:
-            world.use_up_epochs(rng.choice(IDS))
+            world.use_up_epochs(rng.choice(ids))
     return world
 
 
@@ -276,16 +277,29 @@ def calm_down(world: World) -> None:
             world.check()
 
 
-@pytest.mark.parametrize("version", [1, 2])
-@pytest.mark.parametrize("seed", range(30))
-def test_every_transaction_has_one_outcome(seed: int, version: int) -> None:
-    world = simulate(seed, version, 1_500)
-    calm_down(world)
+def check_outcomes(world: World) -> None:
+    """Nothing is open, and what was acknowledged is what happened."""
     for partition in world.partitions.values():
         assert partition.last_stable_offset == partition.end_offset
         assert not any(partition.open.values())
     for txn in world.transactions:
         if txn.acknowledged is not None and txn.wrote:
             assert txn.outcomes == {txn.acknowledged}
-    finished = [txn for txn in world.transactions if txn.outcomes]
-    assert len(finished) > 20
+
+
+@pytest.mark.parametrize("version", [1, 2])
+@pytest.mark.parametrize("seed", range(30))
+def test_every_transaction_has_one_outcome(seed: int, version: int) -> None:
+    world = simulate(seed, version, 1_500, FEW)
+    calm_down(world)
+    check_outcomes(world)
+    assert len([txn for txn in world.transactions if txn.outcomes]) > 20
+
+
+@pytest.mark.parametrize("version", [1, 2])
+def test_a_hundred_producers(version: int) -> None:
+    """S-5.2c: all at once, with fences, time-outs, restarts and epochs that run out."""
+    world = simulate(1, version, 8_000, [f"x-{i}" for i in range(100)])
+    calm_down(world)
+    check_outcomes(world)
+    assert len([txn for txn in world.transactions if txn.outcomes]) > 200

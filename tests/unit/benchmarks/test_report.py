@@ -128,7 +128,9 @@ def test_a_warm_up_stores_the_same_data_for_all_rounds() -> None:
 def test_what_runs_alone_is_judged_by_its_own_figure() -> None:
     """D0-03, D1-06: flat curves are bounds of the figure, there is no peer in them."""
     alone = [experiment for experiment in ALL if experiment.stage is Stage.ALONE]
-    assert {experiment.name for experiment in alone} == {"grow", "read-the-end", "soak"}
+    assert {experiment.name for experiment in alone} == {
+        *("grow", "read-the-end", "soak", "grow-group", "load-groups"),
+    }
     results = Results()
     results.experiments["read-the-end"] = measured(
         [], [{"large/small": 1.05, "small ms": 6, "large ms": 6.3, "GB": 10}]

@@ -231,7 +231,10 @@ class ConsumerGroups:
             known = group.static_member(instance_id)
             if known is None:
                 return group.members.get(member_id) or Member(member_id)
-            if not known.uses_classic_protocol and known.member_epoch != LEAVE_STATIC_EPOCH:
+            has_left = known.uses_classic_protocol or known.member_epoch == LEAVE_STATIC_EPOCH
+            if not has_left and known.member_id == member_id:
+                return known  # It is the same one, which was fenced and starts over.
+            if not has_left:
                 raise ApiError(
                     Err.UNRELEASED_INSTANCE_ID,
                     f"the instance id {instance_id} is in use by member {known.member_id}",

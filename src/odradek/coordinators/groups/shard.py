@@ -1,8 +1,8 @@
 """The group coordinator's shard: offsets, classic groups and consumer groups over one partition (pure).
 
-The parts share the table of groups and know nothing of each other's records: `replay` hands each record
-to the part that its key belongs to. What concerns a group whatever its protocol (list, delete, expiry,
-deleted topics) is here.
+The parts share the table of groups; `replay` hands each record to the part that its key belongs to. The
+classic part also serves classic members of consumer groups, and groups move between the two. What concerns
+a group whatever its protocol (list, delete, expiry, deleted topics) is here.
 """
 
 from __future__ import annotations
@@ -13,8 +13,8 @@ from uuid import UUID
 
 from odradek.config.broker import BrokerConfig
 from odradek.config.units import MINUTE_MS
-from odradek.coordinators.groups.classic import ClassicGroups
 from odradek.coordinators.groups.classic_group import ClassicGroup, ClassicState
+from odradek.coordinators.groups.classic_in_consumer import BilingualGroups
 from odradek.coordinators.groups.consumer import ConsumerGroups
 from odradek.coordinators.groups.expiry import expired
 from odradek.coordinators.groups.group import Group, GroupTable
@@ -56,9 +56,6 @@ class GroupShard:
         self._timers = timers
         self.table: Final = GroupTable()
         self._image = MetadataImage()
-        self.classic: Final = ClassicGroups(
-            self.table, config, timers, now_ms, lambda: str(new_id())
-        )
         self.consumer: Final = ConsumerGroups(
             self.table,
             config,
@@ -66,6 +63,15 @@ class GroupShard:
             now_ms,
             lambda: self._image,
             lambda: uuid_to_text(new_id()),
+        )
+        self.classic: Final = BilingualGroups(
+            self.table,
+            config,
+            timers,
+            now_ms,
+            lambda: self._image,
+            lambda: str(new_id()),
+            self.consumer,
         )
         self.offsets: Final = Offsets(
             self.table, config, now_ms, self._ensure_group, self._heard_of_member

@@ -36,7 +36,13 @@ def test_a_static_member_that_does_not_return_is_removed(groups: VirtualConsumer
 def test_an_instance_id_in_use_is_not_given_away(groups: VirtualConsumerGroups) -> None:
     groups.member("a", instance_id="i1")
     assert groups.refused("a2", 0, **JOIN, instance_id="i1") is Err.UNRELEASED_INSTANCE_ID
-    assert groups.refused("a", 0, **JOIN, instance_id="i1") is Err.UNRELEASED_INSTANCE_ID
+
+
+def test_a_static_member_that_was_fenced_may_join_again(groups: VirtualConsumerGroups) -> None:
+    """The same member id is the same process: nobody needs to wait for the end of its session."""
+    groups.member("a", instance_id="i1")
+    assert groups.refused("a", 7, instance_id="i1") is Err.FENCED_MEMBER_EPOCH
+    assert groups.member("a", instance_id="i1").partitions == {"t": set(range(6))}
 
 
 def test_the_old_self_of_a_static_member_is_fenced(groups: VirtualConsumerGroups) -> None:
