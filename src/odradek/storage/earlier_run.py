@@ -27,15 +27,20 @@ def peek(disk: Disk, folders: Sequence[Path]) -> EarlierRun:
     cluster_id: str | None = None
     was_clean = True
     for folder in folders:
-        if disk.exists(str(folder / file_names.LOCK)):
-            release = disk.lock(str(folder / file_names.LOCK))
-            if release is None:
-                raise LogDirRefused.in_use(str(folder))
-            release()
         try:
+            _refuse_if_used(disk, folder)
             content = disk.read_bytes(str(folder / file_names.META_PROPERTIES))
             cluster_id = cluster_id or decode_meta(content).cluster_id
             was_clean &= disk.exists(str(folder / file_names.CLEAN_SHUTDOWN))
         except (OSError, ValueError):
             was_clean = False
     return EarlierRun(cluster_id, was_clean)
+
+
+def _refuse_if_used(disk: Disk, folder: Path) -> None:
+    lock = str(folder / file_names.LOCK)
+    if disk.exists(lock):
+        release = disk.lock(lock)
+        if release is None:
+            raise LogDirRefused.in_use(str(folder))
+        release()

@@ -15,6 +15,7 @@ from typing import Final, NamedTuple
 from uuid import UUID
 
 from odradek.config.broker import BrokerConfig
+from odradek.config.kinds import LONG_MAX
 from odradek.coordinators.groups.group import Group, GroupTable
 from odradek.coordinators.groups.records import NO_EXPIRY, offset_commit, offset_tombstone
 from odradek.coordinators.shard import CoordinatorRecord, Outcome
@@ -131,7 +132,7 @@ class Offsets:
             self._on_commit(group, request.member_id)
         now_ms = self._now_ms()
         retention_ms = request.retention_time_ms
-        expire_ms = now_ms + retention_ms if retention_ms >= 0 else NO_EXPIRY
+        expire_ms = min(now_ms + retention_ms, LONG_MAX) if retention_ms >= 0 else NO_EXPIRY
         metadata_max = self._config().offset_metadata_max_bytes
         records: list[CoordinatorRecord] = []
         topics: list[OffsetCommitResponseTopic] = []
