@@ -16,6 +16,10 @@ from typing import Final, Self, TypeVar
 from odradek.protocol import codec, headers
 from odradek.protocol.fields import Message
 from odradek.protocol.messages.fetch import FetchPartition, FetchRequest, FetchResponse, FetchTopic
+from odradek.protocol.messages.find_coordinator import (
+    FindCoordinatorRequest,
+    FindCoordinatorResponse,
+)
 from odradek.protocol.messages.list_offsets import (
     ListOffsetsPartition,
     ListOffsetsRequest,
@@ -30,6 +34,7 @@ _LATEST: Final = -1
 _METADATA_VERSION: Final = 12
 _LIST_OFFSETS_VERSION: Final = 7
 _FETCH_VERSION: Final = 12
+_FIND_COORDINATOR_VERSION: Final = 4
 #: Often enough for starts of a quarter of a second, seldom enough to cost a starting broker nothing.
 _POLL_SECONDS: Final = 0.005
 _BATCH_LENGTH: Final = struct.Struct(">i")
@@ -91,6 +96,12 @@ class Connection:
         if any(partition.error_code for partition in found):
             raise ValueError("a partition is not ready")
         return sum(partition.offset for partition in found)
+
+    def has_coordinator(self, group_id: str) -> bool:
+        """Whether a group has a coordinator; asking makes the brokers create the offsets topic."""
+        request = FindCoordinatorRequest(coordinator_keys=[group_id])
+        answer = self.call(request, FindCoordinatorResponse, _FIND_COORDINATOR_VERSION)
+        return not any(found.error_code for found in answer.coordinators)
 
     def read_to_end(self, topic: str, offset: int, end: int, fetch_bytes: int) -> int:
         """Fetch partition 0 from an offset to its end; gives the bytes of whole batches."""
@@ -159,6 +170,16 @@ def wait_until_led(port: int, partitions: dict[str, int], deadline: float) -> in
             pass
         time.sleep(_POLL_SECONDS)
     return None
+
+
+def wait_until_coordinated(port: int, group_id: str, deadline: float) -> bool:
+    """Wait until somebody coordinates a group."""
+    with Connection(port) as connection:
+        while time.monotonic() < deadline:
+            if connection.has_coordinator(group_id):
+                return True
+            time.sleep(_POLL_SECONDS)
+    return False
 
 
 def _whole_batches(records: memoryview, offset: int) -> tuple[int, int]:

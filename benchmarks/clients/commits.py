@@ -21,6 +21,7 @@ import time
 from dataclasses import dataclass
 from typing import Final
 
+from benchmarks import wire
 from odradek.protocol import codec, headers, registry
 from odradek.protocol.fields import Message
 from odradek.protocol.messages.offset_commit import (
@@ -167,7 +168,8 @@ def main() -> None:
     """Run one of the two."""
     mode, port, topic, partitions, connections, seconds = sys.argv[1:]
     names = [f"{topic}-{number}" for number in range(int(connections))]
-    # What is fetched must have been committed; that also waits until the coordinator is there.
+    wire.wait_until_coordinated(int(port), names[0], time.monotonic() + _READY_SECONDS_MAX)
+    # What is fetched must have been committed.
     callers = [open_caller(int(port), commit_request(n, topic, int(partitions))) for n in names]
     if mode == "fetch":
         for caller in callers:

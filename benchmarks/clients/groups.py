@@ -1,7 +1,7 @@
 """A child process with many consumers of one group, or one transactional producer; prints JSON.
 
     python -m benchmarks.clients.groups join BOOTSTRAP TOPIC PARTITIONS MEMBERS PROTOCOL
-    python -m benchmarks.clients.groups grow BOOTSTRAP TOPIC PARTITIONS MEMBERS ADDED
+    python -m benchmarks.clients.groups grow BOOTSTRAP TOPIC PARTITIONS MEMBERS PROTOCOL ADDED
     python -m benchmarks.clients.groups transactions BOOTSTRAP TOPIC RECORDS SECONDS
 
 `join`: members that are connected subscribe all at once; until each has its share of the partitions.
@@ -75,9 +75,11 @@ def join(bootstrap: str, topic: str, partitions: int, members: int, protocol: st
     return time.monotonic() - began
 
 
-def grow(bootstrap: str, topic: str, partitions: int, members: int, added: int) -> float:
+def grow(
+    bootstrap: str, topic: str, partitions: int, members: int, protocol: str, added: int
+) -> float:
     """Seconds from adding partitions to all of them being read."""
-    consumers = _consumers(bootstrap, topic, members, "classic")
+    consumers = _consumers(bootstrap, topic, members, protocol)
     for consumer in consumers:
         consumer.subscribe([topic])
     _until_shared(consumers, partitions)
@@ -120,8 +122,9 @@ def main() -> None:
         case "join", [partitions, members, protocol]:
             took = join(bootstrap, topic, int(partitions), int(members), protocol)
             answer = {"seconds": took}
-        case "grow", [partitions, members, added]:
-            answer = {"seconds": grow(bootstrap, topic, int(partitions), int(members), int(added))}
+        case "grow", [partitions, members, protocol, added]:
+            took = grow(bootstrap, topic, int(partitions), int(members), protocol, int(added))
+            answer = {"seconds": took}
         case "transactions", [records, seconds]:
             count, took = transactions(bootstrap, topic, int(records), float(seconds))
             answer = {"transactions": count, "seconds": took}

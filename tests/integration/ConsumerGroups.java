@@ -13,6 +13,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.Properties;
 import java.util.TreeMap;
+import java.util.concurrent.ExecutionException;
 import org.apache.kafka.clients.admin.Admin;
 import org.apache.kafka.clients.consumer.KafkaConsumer;
 import org.apache.kafka.clients.consumer.SubscriptionPattern;
@@ -51,6 +52,15 @@ public class ConsumerGroups {
         }
     }
 
+    static String described(Admin admin, String group) throws InterruptedException {
+        try {
+            var found = admin.describeConsumerGroups(List.of(group)).all().get().get(group);
+            return found.type() + " " + found.groupState();
+        } catch (ExecutionException e) {
+            return "unknown " + e.getCause();
+        }
+    }
+
     public static void main(String[] args) throws Exception {
         String servers = args[0], group = args[1];
         Map<String, Member> members = new TreeMap<>();
@@ -85,8 +95,7 @@ public class ConsumerGroups {
                     StringBuilder shown = new StringBuilder();
                     members.forEach((name, member) -> shown.append(name).append('=')
                         .append(String.join(",", member.owned)).append(member.failure).append(' '));
-                    var described = admin.describeConsumerGroups(List.of(group)).all().get().get(group);
-                    System.out.println(shown + "| " + described.type() + " " + described.groupState());
+                    System.out.println(shown + "| " + described(admin, group));
                 }
             }
         }

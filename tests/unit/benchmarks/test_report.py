@@ -129,7 +129,7 @@ def test_what_runs_alone_is_judged_by_its_own_figure() -> None:
     """D0-03, D1-06: flat curves are bounds of the figure, there is no peer in them."""
     alone = [experiment for experiment in ALL if experiment.stage is Stage.ALONE]
     assert {experiment.name for experiment in alone} == {
-        *("grow", "read-the-end", "soak", "grow-group", "load-groups"),
+        *("grow", "read-the-end", "soak", "grow-classic", "grow-consumer", "load-groups"),
     }
     results = Results()
     results.experiments["read-the-end"] = measured(

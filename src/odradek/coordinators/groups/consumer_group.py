@@ -173,6 +173,19 @@ class ConsumerGroup(Group):
             )
         _check_epoch(member, generation_or_epoch)
 
+    def held_since(self, member_id: str, epoch: int, topic_id: UUID, partition: int) -> bool:
+        """Whether the member got the partition at this epoch or before; for good, or to give it up.
+
+        A heartbeat may move a member on while its commit is under way with the epoch before.
+        """
+        member = self.members.get(member_id)
+        if member is None or epoch > member.member_epoch:
+            return False
+        got_at = member.assigned.get(topic_id, {}).get(partition)
+        if got_at is None:
+            got_at = member.pending_revocation.get(topic_id, {}).get(partition)
+        return got_at is not None and got_at <= epoch
+
     def check_offset_fetch(self, member_id: str | None, member_epoch: int) -> None:
         """ApiError when a member that names itself is not one, or is at another epoch."""
         if member_id is None and member_epoch < 0:

@@ -10,6 +10,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from enum import Enum
+from uuid import UUID
 
 from odradek.coordinators.shard import CoordinatorRecord
 
@@ -64,6 +65,14 @@ class Group(ABC):
         api_version: int,
     ) -> None:
         """ApiError (UNKNOWN_MEMBER_ID, ILLEGAL_GENERATION, STALE_MEMBER_EPOCH, …) when refused."""
+
+    def held_since(self, member_id: str, epoch: int, topic_id: UUID, partition: int) -> bool:
+        """Whether a member that is behind its epoch had this partition then, and has it still.
+
+        What it commits for such a partition counts (KIP-1251). Groups that move all members at once do
+        not know.
+        """
+        return False
 
     @abstractmethod
     def check_offset_fetch(self, member_id: str | None, member_epoch: int) -> None:

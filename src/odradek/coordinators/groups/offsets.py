@@ -38,6 +38,8 @@ from odradek.types import NO_LEADER_EPOCH, NO_OFFSET, NO_PRODUCER_ID, ZERO_UUID
 
 # From this version on, a commit to a group that does not exist says so.
 _GROUP_NOT_FOUND_FROM: Final = 9
+# What a member is told that commits at an epoch before its own.
+_BEHIND: Final = (Err.STALE_MEMBER_EPOCH, Err.ILLEGAL_GENERATION)
 
 
 class OffsetAndMetadata(NamedTuple):
@@ -122,13 +124,7 @@ class Offsets:
             group_id, request.generation_id_or_member_epoch, api_version, is_transactional=False
         )
         if group is not None:
-            group.check_offset_commit(
-                request.member_id,
-                request.group_instance_id,
-                request.generation_id_or_member_epoch,
-                is_transactional=False,
-                api_version=api_version,
-            )
+            _check_commit(group, request, api_version)
             self._on_commit(group, request.member_id)
         now_ms = self._now_ms()
         retention_ms = request.retention_time_ms
@@ -394,3 +390,23 @@ class Offsets:
             groups.discard(group_id)
             if not groups:
                 del self._groups_of[topic]
+
+
+def _check_commit(group: Group, request: OffsetCommitRequest, api_version: int) -> None:
+    """ApiError unless the group lets this member commit; it may be behind for what it has held since."""
+    member_id, epoch = request.member_id, request.generation_id_or_member_epoch
+    try:
+        group.check_offset_commit(
+            member_id,
+            request.group_instance_id,
+            epoch,
+            is_transactional=False,
+            api_version=api_version,
+        )
+    except ApiError as error:
+        if error.err not in _BEHIND or not all(
+            group.held_since(member_id, epoch, topic.topic_id, wanted.partition_index)
+            for topic in request.topics
+            for wanted in topic.partitions
+        ):
+            raise

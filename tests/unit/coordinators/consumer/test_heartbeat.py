@@ -194,7 +194,7 @@ def test_what_could_not_be_written_did_not_happen(groups: VirtualConsumerGroups)
 
 
 def test_why_the_group_moved_is_remembered(groups: VirtualConsumerGroups) -> None:
-    """S-5.2: who joined, left and fell silent, per computed target."""
+    """Who joined, left and fell silent, per computed target."""
     a = groups.member("a")
     b = groups.member("b")
     groups.settle(a, b)

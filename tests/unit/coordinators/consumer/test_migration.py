@@ -178,7 +178,7 @@ def everybody(groups: VirtualConsumerGroups) -> dict[str, set[int]]:
 
 
 def test_a_classic_group_is_taken_along(groups: VirtualConsumerGroups) -> None:
-    """S-5.8: the first new-protocol member upgrades the group; nobody owns a partition twice."""
+    """The first new-protocol member upgrades the group; nobody owns a partition twice."""
     (old,) = classic_group(groups, ALL)
     new = groups.member("new")
     group = groups.group()
@@ -326,7 +326,7 @@ def test_classic_consumers_that_fall_silent_are_removed(
 
 
 def test_the_last_new_member_leaves_a_classic_group_behind(groups: VirtualConsumerGroups) -> None:
-    """S-5.8: and back: those who stay join a new generation."""
+    """And back: those who stay join a new generation."""
     (old,) = classic_group(groups, ALL)
     new = groups.member("new")
     for _ in range(4):

@@ -50,6 +50,22 @@ def test_commits(groups: VirtualConsumerGroups) -> None:
     assert commit(groups, "a", 2, version=8) is Err.UNSUPPORTED_VERSION
 
 
+def test_a_member_that_is_behind_commits_what_it_has_held_since(
+    groups: VirtualConsumerGroups,
+) -> None:
+    """A heartbeat moved it on while the commit was under way; nobody else can have read in between."""
+    a, b = groups.member("a"), groups.member("b")
+    groups.settle(a, b)
+    (topic_id,) = groups.image.topics_by_id
+    held = groups.group().held_since
+    assert (a.epoch, b.epoch) == (3, 3)
+    assert all(held("a", 2, topic_id, p) == (p in a.partitions["t"]) for p in range(6))
+    assert not any(held("b", 2, topic_id, p) for p in range(6))  # got them at 3
+    assert not held("a", 1, topic_id, 0)
+    assert not held("a", 4, topic_id, 0)
+    assert not held("stranger", 3, topic_id, 0)
+
+
 def test_commits_of_transactions(groups: VirtualConsumerGroups) -> None:
     """Producers before KIP-447 name no member and may commit all the same."""
     groups.join("a")

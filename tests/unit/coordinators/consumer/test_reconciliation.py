@@ -16,7 +16,7 @@ from odradek.testing.virtual_consumers import (
 
 
 def test_a_partition_changes_hands_in_two_steps(groups: VirtualConsumerGroups) -> None:
-    """S-5.4: the new owner gets it only when the old one no longer says it has it."""
+    """The new owner gets it only when the old one no longer says it has it."""
     a = groups.member("a")
     b = groups.member("b")
     assert (b.epoch, b.partitions) == (2, {})  # the last target is younger than a second
@@ -48,7 +48,7 @@ def test_saying_nothing_is_not_giving_up(groups: VirtualConsumerGroups) -> None:
 
 
 def test_members_that_do_not_give_up_are_removed(groups: VirtualConsumerGroups) -> None:
-    """S-5.5: heartbeats alone do not help; the rebalance time-out is for giving up."""
+    """Heartbeats alone do not help; the rebalance time-out is for giving up."""
     a = groups.member("a")
     b = groups.member("b")
     groups.advance(ASSIGNMENT_INTERVAL_MS)

@@ -9,7 +9,7 @@ JOIN = {"rebalance_timeout_ms": REBALANCE_MS, "subscribed_topic_names": ["t"], "
 
 
 def test_a_static_member_that_restarts_keeps_its_partitions(groups: VirtualConsumerGroups) -> None:
-    """S-5.3: nobody else notices, no new epoch, the same partitions."""
+    """Nobody else notices, no new epoch, the same partitions."""
     a = groups.member("a", instance_id="i1")
     b = groups.member("b")
     groups.settle(a, b)
