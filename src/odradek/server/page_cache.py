@@ -10,9 +10,9 @@ import errno
 import os
 from typing import Final
 
-# How far apart the probes are: a hole between two of them would stall the loop for one disk read, and 32
-# probes per megabyte cost about 25 µs, a twentieth of sending it.
-PROBE_STEP_BYTES: Final = 32 * 1024
+# How far apart the probes are. The kernel reads ahead in windows of this size: a hole between two probes
+# is rare and stalls the loop for one disk read; probing four times finer cost a tenth of sending.
+PROBE_STEP_BYTES: Final = 128 * 1024
 # Read ahead beyond what was asked for: the next fetch of a sequential reader finds it in memory.
 READ_AHEAD_BYTES: Final = 4 * 1024 * 1024
 _READ_BYTES: Final = 1024 * 1024
